@@ -1,0 +1,52 @@
+# Everything a developer types. `make` alone lists the targets.
+
+SHELL := /bin/bash
+BIN := .venv/bin
+STAMP := .venv/installed
+# More arguments for pytest, for example: make test ARGS="-k lease -x"
+ARGS ?=
+# pyright and its node come from PyPI wheels; this keeps it from asking for newer ones.
+export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
+
+.DEFAULT_GOAL := help
+.PHONY: help install demo test test-fast check format bench clean
+
+help: ## List these targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
+
+install: $(STAMP) ## Create .venv and install leasebook with its tools
+
+# Repeated when pyproject.toml changes, or when the interpreter behind .venv is gone.
+$(STAMP): pyproject.toml $(shell $(BIN)/python -c '' 2>/dev/null || echo absent)
+	@.ci/venv .venv
+	@touch $@
+
+.PHONY: absent
+absent:
+
+demo: install ## Show a queue at work, with a crash in the middle
+	@$(BIN)/leasebook demo
+
+test: install ## Run all tests
+	$(BIN)/pytest $(ARGS)
+
+test-fast: install ## Run the tests that kill nothing
+	$(BIN)/pytest -m "not fault" $(ARGS)
+
+check: install ## Lint, formatting, types and the arrows between parts
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/pyright
+	$(BIN)/lint-imports
+
+format: install ## Format, and fix what ruff can fix
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: install ## Measure throughput (bench/run.sh)
+	@if [ -e bench/run.sh ]; then bash bench/run.sh $(ARGS); else echo "bench/run.sh is not written yet"; fi
+
+clean: ## Remove .venv, caches, builds and reports
+	rm -rf .venv build dist artifacts *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,37 @@
+"""leasebook: an event-sourced job queue inside your own PostgreSQL.
+
+This is the public face. A name is imported when it is first used, so that `import leasebook.domain`
+loads neither a database driver nor the command line.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+# Public name -> module that defines it. Each name stands in __all__ too, and type checkers read it
+# from an import below, `from leasebook.infra.app import Book`; tests/test_face.py compares them.
+_LAZY: dict[str, str] = {}
+
+__all__ = ["__version__"]
+
+__version__: str
+
+if TYPE_CHECKING:
+    pass
+else:
+    # Hidden from type checkers, which would otherwise accept every misspelt name.
+    def __getattr__(name: str) -> object:
+        from importlib import import_module
+
+        if name == "__version__":
+            value = import_module("importlib.metadata").version("leasebook")
+        elif name in _LAZY:
+            value = getattr(import_module(_LAZY[name]), name)
+        else:
+            raise AttributeError(f"module 'leasebook' has no attribute {name!r}")
+        globals()[name] = value
+        return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

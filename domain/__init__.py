@@ -1,0 +1,70 @@
+"""The pure heart of leasebook: states, events, commands and the rules between them.
+
+It needs the standard library and attrs, and touches no clock, no randomness, no file and no
+database.  ``decide`` says what a command makes of a job, ``evolve`` and ``fold`` what events make
+of it; all else here are the values that those three speak in.
+"""
+
+from __future__ import annotations
+
+from . import commands, events
+from .admission import admit, is_suspect, suspects_allowed
+from .decide import change, decide
+from .decide.collection import collect
+from .errors import (
+    GroupRefused,
+    IllegalTransition,
+    InvalidValue,
+    LeasebookError,
+    NotDue,
+    StaleLease,
+    UnknownEvent,
+)
+from .evolve import evolve, fold
+from .grouping import Arrival
+from .job import Group, Job, JobSpec, Lease, Policy
+from .log import Change, Recorded, already_recorded
+from .retry import AI_STEPS, PRODUCT_EVENTS, WORKFLOW_ACTIONS, Retry
+from .states import TRANSITIONS, State
+from .values import CloseReason, ExpiryCause, Json, OnExhausted, Outcome, ReleaseReason
+
+__all__ = [
+    "AI_STEPS",
+    "PRODUCT_EVENTS",
+    "TRANSITIONS",
+    "WORKFLOW_ACTIONS",
+    "Arrival",
+    "Change",
+    "CloseReason",
+    "ExpiryCause",
+    "Group",
+    "GroupRefused",
+    "IllegalTransition",
+    "InvalidValue",
+    "Job",
+    "JobSpec",
+    "Json",
+    "Lease",
+    "LeasebookError",
+    "NotDue",
+    "OnExhausted",
+    "Outcome",
+    "Policy",
+    "Recorded",
+    "ReleaseReason",
+    "Retry",
+    "StaleLease",
+    "State",
+    "UnknownEvent",
+    "admit",
+    "already_recorded",
+    "change",
+    "collect",
+    "commands",
+    "decide",
+    "events",
+    "evolve",
+    "fold",
+    "is_suspect",
+    "suspects_allowed",
+]

@@ -1,0 +1,150 @@
+"""Everything that may be asked of a job.
+
+A command carries the facts its decision needs: ``at`` is the database's time, ``token`` the lease
+under which a worker writes.  Nothing here reads a clock.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TypeAlias
+
+from attrs import frozen
+
+from .job import JobSpec
+from .values import CloseReason, ExpiryCause, Json, Outcome, ReleaseReason
+
+
+@frozen
+class Item:
+    """One thing of a group as it lies in the inbox: its id, its time of arrival, its argument."""
+
+    id: int
+    at: datetime
+    args: Json
+
+
+@frozen
+class Enqueue:
+    """Accept a job that may start at ``run_at``, or at once when that has passed."""
+
+    at: datetime
+    spec: JobSpec
+    run_at: datetime | None = None
+
+
+@frozen
+class OpenGroup:
+    """Accept a group with its first items, at least one, in arrival order."""
+
+    at: datetime
+    spec: JobSpec
+    items: tuple[Item, ...]
+
+
+@frozen
+class JoinItems:
+    """Add items to an open group, in arrival order."""
+
+    at: datetime
+    items: tuple[Item, ...]
+
+
+@frozen
+class CloseGroup:
+    """Let the group take no more items and be due at once."""
+
+    at: datetime
+    reason: CloseReason = CloseReason.FLUSHED
+
+
+@frozen
+class TakeLease:
+    """Lease a due job to a worker for the term of its policy."""
+
+    at: datetime
+    worker: str
+
+
+@frozen
+class Renew:
+    """Extend a lease to ``lease_until``, at most to the end of the run's time-out."""
+
+    at: datetime
+    token: int
+    lease_until: datetime
+
+
+@frozen
+class Complete:
+    """End the run with success.  ``outcome`` is done or skipped."""
+
+    at: datetime
+    token: int
+    result: Json = "null"
+    outcome: Outcome = Outcome.DONE
+
+
+@frozen
+class Fail:
+    """End the run with an error; retry after ``delay`` seconds if ``retry`` and the budget allow.
+
+    ``error`` is already redacted and bounded.
+    """
+
+    at: datetime
+    token: int
+    error: str
+    delay: float = 0.0
+    retry: bool = True
+
+
+@frozen
+class Release:
+    """Give the job back, due after ``delay`` seconds.  Spends no attempt."""
+
+    at: datetime
+    token: int
+    reason: ReleaseReason
+    delay: float = 0.0
+    note: str | None = None
+
+
+@frozen
+class ExpireLease:
+    """End the lease ``token`` without an answer.
+
+    LEASE_ENDED needs the lease's end to have passed; WORKER_LOST and TIMED_OUT are facts that were
+    observed elsewhere.
+    """
+
+    at: datetime
+    token: int
+    cause: ExpiryCause
+
+
+Command: TypeAlias = (
+    Enqueue
+    | OpenGroup
+    | JoinItems
+    | CloseGroup
+    | TakeLease
+    | Renew
+    | Complete
+    | Fail
+    | Release
+    | ExpireLease
+)
+
+COMMANDS: tuple[type[Command], ...] = (
+    Enqueue,
+    OpenGroup,
+    JoinItems,
+    CloseGroup,
+    TakeLease,
+    Renew,
+    Complete,
+    Fail,
+    Release,
+    ExpireLease,
+)

@@ -1,0 +1,40 @@
+"""How a run ends with an answer."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from ..commands import Complete, Fail, Release
+from ..errors import InvalidValue
+from ..events import Completed, Event, Failed, Released, RetryScheduled
+from ..job import Job
+from ..values import OnExhausted, Outcome
+from .guard import holder, moment
+
+
+def complete(job: Job | None, command: Complete) -> tuple[Event, ...]:
+    """The handler succeeded, or skipped on purpose."""
+    job, _ = holder(job, "complete", command.token)
+    if command.outcome not in (Outcome.DONE, Outcome.SKIPPED):
+        raise InvalidValue("outcome", command.outcome, "complete with done or skipped")
+    return (Completed(moment(job, command.at), command.token, command.result, command.outcome),)
+
+
+def fail(job: Job | None, command: Fail) -> tuple[Event, ...]:
+    """The handler failed: another attempt if it is of use and the budget allows, else the end."""
+    job, _ = holder(job, "fail", command.token)
+    at, policy = moment(job, command.at), job.spec.policy
+    if command.retry and job.attempts < policy.retries:
+        due = at + timedelta(seconds=command.delay)
+        return (RetryScheduled(at, command.token, command.error, due),)
+    outcome = Outcome.EXHAUSTED if command.retry else Outcome.REJECTED
+    held = policy.on_exhausted is OnExhausted.HOLD
+    return (Failed(at, command.token, outcome, held, command.error),)
+
+
+def release(job: Job | None, command: Release) -> tuple[Event, ...]:
+    """The worker gives the job back and the budget is untouched."""
+    job, _ = holder(job, "release", command.token)
+    at = moment(job, command.at)
+    due = at + timedelta(seconds=command.delay)
+    return (Released(at, command.token, command.reason, due, command.note),)

@@ -1,0 +1,95 @@
+"""What the domain refuses.  Every error says what was refused, what was seen and what to do.
+
+``code`` is stable and made for programs; the text is made for people and may change.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+from uuid import UUID
+
+
+class LeasebookError(Exception):
+    """The root of every error that leasebook raises on purpose."""
+
+    code: ClassVar[str] = "leasebook"
+
+
+class InvalidValue(LeasebookError, ValueError):
+    """A value was refused before anything was written.
+
+    ``field`` is the path of the value (``args.items[3].when``), ``seen`` what stood there,
+    ``remedy`` what to do about it.
+    """
+
+    code = "invalid_value"
+
+    def __init__(self, field: str, seen: str, remedy: str) -> None:
+        super().__init__(f"{field}: {seen} was refused. {remedy[:1].upper()}{remedy[1:]}.")
+        self.field = field
+        self.seen = seen
+        self.remedy = remedy
+
+
+class IllegalTransition(LeasebookError):
+    """The job's state has no move for this command."""
+
+    code = "illegal_transition"
+
+    def __init__(self, job_id: UUID, command: str, state: str, remedy: str) -> None:
+        super().__init__(f"cannot {command} job {job_id}: it is {state}. {remedy}")
+        self.job_id = job_id
+        self.command = command
+        self.state = state
+
+
+class StaleLease(LeasebookError):
+    """A worker wrote with a lease that is no longer the job's: another run, or none, owns it now.
+
+    ``token`` is the writer's, ``current`` the job's (None when nobody holds a lease).
+    """
+
+    code = "stale_lease"
+
+    def __init__(self, job_id: UUID, command: str, token: int, current: int | None) -> None:
+        now = "no lease is held" if current is None else f"it was superseded by lease {current}"
+        super().__init__(
+            f"cannot {command} job {job_id} under lease {token}: {now}. Discard this result."
+        )
+        self.job_id = job_id
+        self.command = command
+        self.token = token
+        self.current = current
+
+
+class NotDue(LeasebookError):
+    """A lease was asked for before the job's time, or expiry before the lease's end."""
+
+    code = "not_due"
+
+    def __init__(self, job_id: UUID, command: str, due: str, at: str) -> None:
+        super().__init__(f"cannot {command} job {job_id} at {at}: it is due at {due}. Wait for it.")
+        self.job_id = job_id
+
+
+class GroupRefused(LeasebookError):
+    """Items were offered to a group that cannot take them."""
+
+    code = "group_refused"
+
+    def __init__(self, job_id: UUID, why: str) -> None:
+        super().__init__(f"cannot join items to job {job_id}: {why}. Open the next group.")
+        self.job_id = job_id
+
+
+class UnknownEvent(LeasebookError):
+    """The log holds an event that this release does not know."""
+
+    code = "unknown_event"
+
+    def __init__(self, kind: str) -> None:
+        super().__init__(
+            f"event kind {kind!r} is unknown to this release of leasebook. "
+            "Install the release that wrote it, or a later one."
+        )
+        self.kind = kind

@@ -1,0 +1,155 @@
+"""Everything that can happen to a job, in the order in which a life goes.
+
+An event is a fact: it carries its time and every outcome, so that a replay needs no policy, no
+clock and no registry.  Where an event ends or extends a lease, ``lease`` is that lease's token.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import ClassVar, TypeAlias
+
+from attrs import frozen
+
+from .job import JobSpec
+from .values import CloseReason, ExpiryCause, Json, Outcome, ReleaseReason
+
+
+@frozen
+class Enqueued:
+    """The job was accepted: queued, or grouped when its spec has a group."""
+
+    kind: ClassVar[str] = "enqueued"
+    at: datetime
+    spec: JobSpec
+    due_at: datetime
+
+
+@frozen
+class ItemsJoined:
+    """The items of one collection joined, in arrival order.
+
+    ``item_ids`` are their inbox ids and ``arrived`` their times of arrival, one for each item.
+    """
+
+    kind: ClassVar[str] = "items_joined"
+    at: datetime
+    items: tuple[Json, ...]
+    item_ids: tuple[int, ...]
+    arrived: tuple[datetime, ...]
+    due_at: datetime
+
+
+@frozen
+class GroupClosed:
+    """The group takes no more items and is due."""
+
+    kind: ClassVar[str] = "group_closed"
+    at: datetime
+    reason: CloseReason
+    due_at: datetime
+
+
+@frozen
+class Leased:
+    """A worker took the job.  The version of this event is the lease token."""
+
+    kind: ClassVar[str] = "leased"
+    at: datetime
+    worker: str
+    lease_until: datetime
+    start: int
+
+
+@frozen
+class Heartbeat:
+    """The worker is alive and its lease runs on."""
+
+    kind: ClassVar[str] = "heartbeat"
+    at: datetime
+    lease: int
+    lease_until: datetime
+
+
+@frozen
+class Released:
+    """The worker gave the job back without spending an attempt."""
+
+    kind: ClassVar[str] = "released"
+    at: datetime
+    lease: int
+    reason: ReleaseReason
+    due_at: datetime
+    note: str | None = None
+
+
+@frozen
+class RetryScheduled:
+    """A counted run failed and another is due later.  ``error`` is redacted and bounded."""
+
+    kind: ClassVar[str] = "retry_scheduled"
+    at: datetime
+    lease: int
+    error: str
+    due_at: datetime
+
+
+@frozen
+class LeaseExpired:
+    """The lease ended without an answer: it spends an attempt, and the job is due at once."""
+
+    kind: ClassVar[str] = "lease_expired"
+    at: datetime
+    lease: int
+    cause: ExpiryCause
+    due_at: datetime
+
+
+@frozen
+class Completed:
+    """The handler succeeded.  ``result`` is its JSON document."""
+
+    kind: ClassVar[str] = "completed"
+    at: datetime
+    lease: int
+    result: Json = "null"
+    outcome: Outcome = Outcome.DONE
+
+
+@frozen
+class Failed:
+    """The job ended without success.  A held one waits for an operator."""
+
+    kind: ClassVar[str] = "failed"
+    at: datetime
+    lease: int | None
+    outcome: Outcome
+    held: bool
+    error: str
+
+
+Event: TypeAlias = (
+    Enqueued
+    | ItemsJoined
+    | GroupClosed
+    | Leased
+    | Heartbeat
+    | Released
+    | RetryScheduled
+    | LeaseExpired
+    | Completed
+    | Failed
+)
+
+EVENTS: tuple[type[Event], ...] = (
+    Enqueued,
+    ItemsJoined,
+    GroupClosed,
+    Leased,
+    Heartbeat,
+    Released,
+    RetryScheduled,
+    LeaseExpired,
+    Completed,
+    Failed,
+)

@@ -1,0 +1,1 @@
+"""What touches the world: stores, workers, the command line."""

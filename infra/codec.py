@@ -1,0 +1,210 @@
+"""Events as they are stored: a kind with its version, four hot columns, and a small JSON document.
+
+The document of an event never changes its meaning under one kind: a new shape gets a new version
+in ``KINDS`` and an upcast.  Arguments and results are JSON texts that are carried verbatim.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any, NamedTuple, assert_never
+from uuid import UUID
+
+from ..domain import events as e
+from ..domain.errors import UnknownEvent
+from ..domain.events import Event
+from ..domain.job import Group, JobSpec, Policy
+from ..domain.values import CloseReason, ExpiryCause, OnExhausted, Outcome, ReleaseReason
+
+#: event kind -> the kind as it is stored, with the version of its document
+KINDS: dict[str, str] = {event.kind: f"{event.kind}.v1" for event in e.EVENTS}
+
+
+class EventRow(NamedTuple):
+    """The columns of one event.  ``due_at`` is when the job is due or, leased, its lease ends."""
+
+    kind: str
+    at: datetime
+    due_at: datetime | None
+    lease: int | None
+    worker: str | None
+    data: str | None
+
+
+def dumps(value: object) -> str:
+    """Canonical JSON text: compact, unescaped, NaN and infinities refused with ValueError."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
+
+def encode(event: Event) -> EventRow:
+    """The columns that an event is stored in."""
+    kind, at = KINDS[event.kind], event.at
+    match event:
+        case e.Leased():
+            data = f'{{"start":{event.start}}}'
+            return EventRow(kind, at, event.lease_until, None, event.worker, data)
+        case e.Completed():
+            plain = event.result == "null" and event.outcome is Outcome.DONE
+            data = None if plain else f'{{"outcome":"{event.outcome}","result":{event.result}}}'
+            return EventRow(kind, at, None, event.lease, None, data)
+        case e.Enqueued():
+            return EventRow(kind, at, event.due_at, None, None, encode_spec(event.spec))
+        case e.ItemsJoined():
+            arrived = dumps([each.isoformat() for each in event.arrived])
+            items, ids = ",".join(event.items), dumps(event.item_ids)
+            data = f'{{"ids":{ids},"arrived":{arrived},"items":[{items}]}}'
+            return EventRow(kind, at, event.due_at, None, None, data)
+        case e.GroupClosed():
+            return EventRow(kind, at, event.due_at, None, None, dumps({"reason": event.reason}))
+        case e.Heartbeat():
+            return EventRow(kind, at, event.lease_until, event.lease, None, None)
+        case e.Released():
+            data = dumps(_given(reason=event.reason, note=event.note))
+            return EventRow(kind, at, event.due_at, event.lease, None, data)
+        case e.RetryScheduled():
+            return EventRow(kind, at, event.due_at, event.lease, None, dumps({"error": event.error}))
+        case e.LeaseExpired():
+            return EventRow(kind, at, event.due_at, event.lease, None, dumps({"cause": event.cause}))
+        case e.Failed():
+            data = dumps({"outcome": event.outcome, "held": event.held, "error": event.error})
+            return EventRow(kind, at, None, event.lease, None, data)
+    assert_never(event)
+
+
+def encode_spec(spec: JobSpec) -> str:
+    """The document of an ``enqueued`` event.  Its id and time are columns; what is unset is absent.
+
+    The hold of a group is in the document, so that a fold needs no arithmetic.
+    """
+    policy, group = spec.policy, spec.group
+    head = _given(
+        name=spec.name,
+        queue=spec.queue,
+        priority=spec.priority,
+        retries=policy.retries,
+        timeout=policy.timeout,
+        lease=policy.lease,
+        on_exhausted=policy.on_exhausted,
+        label=spec.label,
+        owner=spec.owner,
+        subject=spec.subject,
+        expires_at=_iso(spec.expires_at),
+        group_key=spec.group_key,
+        group=None if group is None else [group.window, group.max_hold, group.max_size],
+        hold_until=_iso(spec.hold_until),
+    )
+    return f'{dumps(head)[:-1]},"args":{spec.args}}}'
+
+
+def decode_spec(job_id: UUID, at: datetime, data: str) -> JobSpec:
+    """The spec that ``encode_spec`` wrote."""
+    doc = json.loads(data)
+    group = doc.get("group")
+    return JobSpec(
+        job_id,
+        doc["name"],
+        dumps(doc["args"]),
+        at,
+        doc["queue"],
+        doc["priority"],
+        Policy(doc["retries"], doc["timeout"], doc["lease"], OnExhausted(doc["on_exhausted"])),
+        doc.get("label"),
+        doc.get("owner"),
+        doc.get("subject"),
+        _time(doc.get("expires_at")),
+        doc.get("group_key"),
+        None if group is None else Group(*group),
+        _time(doc.get("hold_until")),
+    )
+
+
+def decode(job_id: UUID, row: EventRow) -> Event:
+    """The event that a row holds.  Raises UnknownEvent for a kind this release does not know."""
+    decoder = _DECODERS.get(row.kind)
+    if decoder is None:
+        raise UnknownEvent(row.kind)
+    return decoder(job_id, row, {} if row.data is None else json.loads(row.data))
+
+
+def _given(**values: object) -> dict[str, object]:
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _iso(value: datetime | None) -> str | None:
+    return None if value is None else value.isoformat()
+
+
+def _time(value: str | None) -> datetime | None:
+    return None if value is None else datetime.fromisoformat(value)
+
+
+def _due(row: EventRow) -> datetime:
+    assert row.due_at is not None, f"{row.kind} without due_at"
+    return row.due_at
+
+
+def _lease(row: EventRow) -> int:
+    assert row.lease is not None, f"{row.kind} without lease"
+    return row.lease
+
+
+def _enqueued(job_id: UUID, row: EventRow, doc: Any) -> Event:
+    assert row.data is not None
+    return e.Enqueued(row.at, decode_spec(job_id, row.at, row.data), _due(row))
+
+
+def _items_joined(job_id: UUID, row: EventRow, doc: Any) -> Event:
+    items = tuple(dumps(each) for each in doc["items"])
+    arrived = tuple(datetime.fromisoformat(each) for each in doc["arrived"])
+    return e.ItemsJoined(row.at, items, tuple(doc["ids"]), arrived, _due(row))
+
+
+def _group_closed(job_id: UUID, row: EventRow, doc: Any) -> Event:
+    return e.GroupClosed(row.at, CloseReason(doc["reason"]), _due(row))
+
+
+def _leased(job_id: UUID, row: EventRow, doc: Any) -> Event:
+    assert row.worker is not None
+    return e.Leased(row.at, row.worker, _due(row), doc["start"])
+
+
+def _heartbeat(job_id: UUID, row: EventRow, doc: Any) -> Event:
+    return e.Heartbeat(row.at, _lease(row), _due(row))
+
+
+def _released(job_id: UUID, row: EventRow, doc: Any) -> Event:
+    reason = ReleaseReason(doc["reason"])
+    return e.Released(row.at, _lease(row), reason, _due(row), doc.get("note"))
+
+
+def _retry_scheduled(job_id: UUID, row: EventRow, doc: Any) -> Event:
+    return e.RetryScheduled(row.at, _lease(row), doc["error"], _due(row))
+
+
+def _lease_expired(job_id: UUID, row: EventRow, doc: Any) -> Event:
+    return e.LeaseExpired(row.at, _lease(row), ExpiryCause(doc["cause"]), _due(row))
+
+
+def _completed(job_id: UUID, row: EventRow, doc: Any) -> Event:
+    result = dumps(doc["result"]) if "result" in doc else "null"
+    return e.Completed(row.at, _lease(row), result, Outcome(doc.get("outcome", Outcome.DONE)))
+
+
+def _failed(job_id: UUID, row: EventRow, doc: Any) -> Event:
+    return e.Failed(row.at, row.lease, Outcome(doc["outcome"]), doc["held"], doc["error"])
+
+
+_DECODERS: dict[str, Callable[[UUID, EventRow, Any], Event]] = {
+    "enqueued.v1": _enqueued,
+    "items_joined.v1": _items_joined,
+    "group_closed.v1": _group_closed,
+    "leased.v1": _leased,
+    "heartbeat.v1": _heartbeat,
+    "released.v1": _released,
+    "retry_scheduled.v1": _retry_scheduled,
+    "lease_expired.v1": _lease_expired,
+    "completed.v1": _completed,
+    "failed.v1": _failed,
+}

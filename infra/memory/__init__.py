@@ -1,0 +1,1 @@
+"""The store in memory, for the simulator and for users' tests."""

@@ -1,0 +1,248 @@
+"""What the worker and the producers need of the world, before anybody provides it.
+
+Everything here is synchronous and small, so that PostgreSQL, the in-memory store and a simulator
+can stand behind it alike.  Implementations answer questions; they hold no rule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from datetime import datetime
+from typing import Protocol
+from uuid import UUID
+
+from attrs import frozen
+
+from ..domain.grouping import Arrival
+from ..domain.job import Job, JobSpec
+from ..domain.log import Change, Recorded
+
+
+class StoreUnavailable(Exception):
+    """The store could not answer: connection lost, server down, lock or statement time-out.
+
+    Nothing is known of the transaction in hand: its commit may have gone through.
+    """
+
+
+class DataRefused(Exception):
+    """The store refused a batch because of what is in it.  The transaction is rolled back.
+
+    ``reason`` is bounded and holds no argument of a job.
+    """
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+@frozen
+class Claim:
+    """What a worker asks of the queue.
+
+    ``queues`` in the order in which they are served this time; ``names`` are the job names it has
+    handlers for; at most ``limit`` jobs, of which at most ``suspects`` were interrupted before.
+    ``since`` is the remembered floor of ``due_at``, None for a full sweep.
+    """
+
+    queues: tuple[str, ...]
+    names: tuple[str, ...]
+    limit: int
+    suspects: int
+    since: datetime | None = None
+
+
+@frozen
+class KeyArrivals:
+    """The items of one group key that this transaction may collect, and the key's open group."""
+
+    open_group: Job | None
+    arrivals: tuple[Arrival, ...]
+
+
+@frozen
+class Outlook:
+    """What an idle worker wants to know.
+
+    ``next_due`` is when the next waiting job of its queues and names is due, ``next_lease_end``
+    when the next lease of anybody ends (both may have passed), ``inbox`` whether items wait.
+    """
+
+    at: datetime
+    next_due: datetime | None
+    next_lease_end: datetime | None
+    inbox: bool
+
+
+@frozen
+class Enrolment:
+    """A worker as it reports for work.  ``id`` is unique to this start, ``name`` may recur."""
+
+    id: str
+    name: str
+    host: str
+    pid: int
+    capacity: int
+    queues: tuple[str, ...]
+    code_version: str
+
+
+@frozen
+class Evidence:
+    """A line of the audit log: what happened beside the streams.
+
+    ``kind`` is one of ``late_write_refused``, ``worker_started``, ``worker_stopped``,
+    ``worker_died``; ``detail`` is a small JSON document.
+    """
+
+    kind: str
+    detail: str
+    job_id: UUID | None = None
+    worker: str | None = None
+
+
+class Transaction(Protocol):
+    """One open transaction of a worker.  It ends with the context that gave it."""
+
+    @property
+    def at(self) -> datetime:
+        """The database's time, read when the transaction began or last locked something."""
+        ...
+
+    def append(self, changes: Sequence[Change]) -> Sequence[Change]:
+        """Compare-and-set every stream and append; the changes that missed are returned.
+
+        A miss is a stream that no longer stands at ``change.before.version``.  Nothing of a missed
+        change is written.  Raises DataRefused when the store cannot hold what is in the batch.
+        """
+        ...
+
+    def load(self, ids: Sequence[UUID]) -> dict[UUID, Job]:
+        """The newest state of jobs, from their rows or, finished, from their streams."""
+        ...
+
+    def stream(self, job_id: UUID) -> Sequence[Recorded]:
+        """Every event of a job in order of version."""
+        ...
+
+    def claim(self, wanted: Claim) -> Sequence[Job]:
+        """Due waiting jobs in claim order, locked; what others hold is left out."""
+        ...
+
+    def collectable(self, limit: int) -> Sequence[KeyArrivals]:
+        """Up to ``limit`` of the oldest items by key, taken out of the inbox, keys locked.
+
+        A key that another collector holds, or whose open group is locked, is left out.
+        """
+        ...
+
+    def overdue(self, limit: int) -> Sequence[Job]:
+        """Leased jobs whose lease has ended, of any queue and name, locked in order of id."""
+        ...
+
+    def leased_by(self, worker: str, limit: int) -> Sequence[Job]:
+        """Leased jobs of one worker, locked in order of id."""
+        ...
+
+    def is_alive(self, worker: str) -> bool:
+        """Whether the worker's own row is alive; it cannot be buried before this one ends."""
+        ...
+
+    def bury(self, worker: str) -> bool:
+        """Mark a worker dead; False when it already was, or is gone."""
+        ...
+
+    def lead(self, duty: str) -> bool:
+        """Try to be the only one to do ``duty`` until this transaction ends."""
+        ...
+
+    def record(self, evidence: Sequence[Evidence]) -> None:
+        """Append to the audit log."""
+        ...
+
+
+class Store(Protocol):
+    """The queue as a worker sees it.  One thread uses one store."""
+
+    def transaction(self) -> AbstractContextManager[Transaction]:
+        """Begin; commit when the block ends, roll back when it raises.
+
+        Raises StoreUnavailable, also from the commit.
+        """
+        ...
+
+    def outlook(self, queues: Sequence[str], names: Sequence[str]) -> Outlook:
+        """One read-only look at what is next."""
+        ...
+
+    def enroll(self, worker: Enrolment) -> None:
+        """Report a new worker for work, with its start in the audit log."""
+        ...
+
+    def leave(self, worker: str) -> None:
+        """Take a worker off the list after a clean stop, with the stop in the audit log."""
+        ...
+
+    def beat(self, worker: str) -> bool:
+        """Count one heartbeat; False when the worker is not on the list or was declared dead."""
+        ...
+
+    def beats(self) -> dict[str, int]:
+        """The beat counts of all living workers."""
+        ...
+
+    def close(self) -> None:
+        """Give back what the store holds of the world."""
+        ...
+
+
+class Wakeup(Protocol):
+    """The bell.  Hearing is best effort: polling finds everything that a lost ring told of."""
+
+    def wait(self, seconds: float) -> bool:
+        """Wait until rung, at most ``seconds``; whether it was rung."""
+        ...
+
+    def ring(self) -> None:
+        """Wake whoever waits, in any process.  Never inside a caller's transaction."""
+        ...
+
+    def close(self) -> None:
+        """Stop listening."""
+        ...
+
+
+class Log(Protocol):
+    """The log as readers see it."""
+
+    def stream(self, job_id: UUID) -> Sequence[Recorded]:
+        """Every event of one job in order of version; empty when there is none."""
+        ...
+
+
+@frozen
+class Order:
+    """A job to be accepted in the caller's transaction, checked and complete but for its time.
+
+    The store stamps ``at`` with the database's clock: ``spec.enqueued_at`` is ignored.  It may start
+    at ``run_at``, or ``delay`` seconds after acceptance, never before it.  A spec with a group goes
+    to the inbox as one item; its ``args`` are the item.
+    """
+
+    spec: JobSpec
+    run_at: datetime | None = None
+    delay: float = 0.0
+
+
+@frozen
+class Receipt:
+    """What the caller gets for an enqueue: it holds once the caller's transaction commits.
+
+    ``id`` is the job's id, None for an item of a group, whose job is made by a worker; then
+    ``item_id`` is its number in the inbox.
+    """
+
+    id: UUID | None
+    item_id: int | None
+    xid: int

@@ -1,0 +1,1 @@
+"""Leases jobs and runs their handlers."""

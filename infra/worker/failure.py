@@ -1,0 +1,76 @@
+"""What is kept of an exception: short, storable and without secrets.
+
+A handler may raise anything: an exception whose ``str`` raises, five megabytes of text, lone
+surrogates, a password inside a URL.  Nothing of that may strand its job or reach the log.
+"""
+
+from __future__ import annotations
+
+import re
+import traceback
+from types import TracebackType
+
+from ...domain.limits import ERROR_CHARS_MAX
+
+#: Only this much of a text is looked at, so that a huge one costs nothing.
+TEXT_CHARS_READ = 20_000
+
+_SECRETS: tuple[tuple[re.Pattern[str], str], ...] = (
+    (re.compile(r"(\b[a-z][a-z0-9+.-]*://[^\s/:@]*):[^\s/@]+@", re.IGNORECASE), r"\1:***@"),
+    (re.compile(r"\b(bearer|basic)\s+[A-Za-z0-9._~+/=-]{6,}", re.IGNORECASE), r"\1 ***"),
+    (
+        re.compile(
+            r"([\"']?\b[\w-]*(?:password|passwd|pwd|secret|token|api[_-]?key|authorization)"
+            r"[\w-]*[\"']?\s*[=:]\s*)(\"[^\"]*\"|'[^']*'|[^\s,;&)}\]]+)",
+            re.IGNORECASE,
+        ),
+        r"\1***",
+    ),
+    (re.compile(r"\b(?:sk|pk|ghp|gho|xox[abp])[-_][A-Za-z0-9_-]{10,}"), "***"),
+)
+
+
+def describe(error: BaseException) -> str:
+    """The error as it is stored: its type, its text, and where it was raised.
+
+    At most ``ERROR_CHARS_MAX`` characters, redacted, without NUL or lone surrogates.
+    """
+    where = _where(error.__traceback__)
+    text = redact(f"{type(error).__qualname__}: {_text(error)}")
+    room = ERROR_CHARS_MAX - len(where)
+    return bounded(text, room) + where
+
+
+def redact(text: str) -> str:
+    """``text`` with what looks like a credential replaced by ``***``."""
+    text = text[:TEXT_CHARS_READ]
+    for pattern, replacement in _SECRETS:
+        text = pattern.sub(replacement, text)
+    return text
+
+
+def bounded(text: str, most: int) -> str:
+    """``text`` made storable, and cut to ``most`` characters with a mark where it was cut."""
+    text = text.replace("\0", "\\0").encode("utf-8", "backslashreplace").decode()
+    return text if len(text) <= most else text[: most - 2] + " …"
+
+
+def _text(error: BaseException) -> str:
+    for render in (str, repr):
+        try:
+            text = render(error)
+        except BaseException:  # noqa: BLE001 - whatever it raises, the job must end
+            continue
+        if text:
+            return text[:TEXT_CHARS_READ]
+    return "(no text)"
+
+
+def _where(trace: TracebackType | None) -> str:
+    """The innermost frame, as ``(file.py:12 in function)``: enough to find it, small to keep."""
+    frames = traceback.extract_tb(trace, limit=-1)
+    if not frames:
+        return ""
+    frame = frames[-1]
+    name = frame.filename.replace("\\", "/").rsplit("/", 1)[-1]
+    return bounded(f" ({name}:{frame.lineno} in {frame.name})", 200)

