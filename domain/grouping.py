@@ -53,6 +53,18 @@ def due_after(
     return min(pushed if due_at is None else max(due_at, pushed), limit)
 
 
+def due_at_birth(group: Group, items: Sequence[Item], limit: datetime) -> datetime:
+    """When a group of these first items is due, however late they were collected.
+
+    An item that came when the group would have been due already does not postpone it.
+    """
+    due_at = due_after(group, None, items[0].at, limit)
+    for item in items[1:]:
+        if due_at > item.at:
+            due_at = due_after(group, due_at, item.at, limit)
+    return due_at
+
+
 def share_out(open_group: Job | None, arrivals: Sequence[Arrival]) -> tuple[Share, ...]:
     """Share the arrivals of one key, in order, among its open group and new ones.
 
@@ -66,7 +78,8 @@ def share_out(open_group: Job | None, arrivals: Sequence[Arrival]) -> tuple[Shar
         room = open_group.spec.group.max_size - len(open_group.items)
         joining = _head(rest, open_group.spec.owner, room)
         rest = rest[len(joining) :]
-        shares.append(Share(False, joining, bool(rest)))
+        if joining or rest:
+            shares.append(Share(False, joining, bool(rest)))
     while rest:
         first = rest[0].spec
         joining = _head(rest, first.owner, 1 if first.group is None else first.group.max_size)

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from attrs import field, frozen
 
-from .limits import check_seconds
+from .limits import check_count, check_seconds
 from .states import State
 from .values import Json, OnExhausted, Outcome
 
@@ -41,7 +41,7 @@ def _seconds(instance: object, attribute: object, value: float) -> None:
 
 
 def _size(instance: object, attribute: object, value: int) -> None:
-    check_seconds("max_size", value, least=1, most=GROUP_SIZE_MAX)
+    check_count("max_size", value, least=1, most=GROUP_SIZE_MAX)
 
 
 @frozen

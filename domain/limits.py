@@ -49,9 +49,9 @@ def check_text(field: str, value: str, bytes_max: int) -> str:
 def check_priority(value: int) -> int:
     """Return ``value`` when it is an integer from 0 (last) to 9 (first).  Raises InvalidValue."""
     if isinstance(value, bool) or not isinstance(value, int):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise InvalidValue("priority", repr(value)[:40], "give an int from 0 to 9")
+        raise InvalidValue("priority", shown(value), "give an int from 0 to 9")
     if not PRIORITY_MIN <= value <= PRIORITY_MAX:
-        raise InvalidValue("priority", str(value)[:40], "give an int from 0 (last) to 9 (first)")
+        raise InvalidValue("priority", shown(value), "give an int from 0 (last) to 9 (first)")
     return value
 
 
@@ -69,7 +69,22 @@ def check_time(field: str, value: datetime) -> datetime:
 def check_seconds(field: str, value: float, *, least: float = 0.0, most: float = 1e9) -> float:
     """Return ``value`` in seconds when it is a number within the bounds.  Raises InvalidValue."""
     if isinstance(value, bool) or not isinstance(value, int | float):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise InvalidValue(field, repr(value)[:40], "give a number of seconds")
+        raise InvalidValue(field, shown(value), "give a number of seconds")
     if not least <= value <= most:  # NaN fails this too
-        raise InvalidValue(field, f"{value!r}"[:40], f"give seconds from {least:g} to {most:g}")
+        raise InvalidValue(field, shown(value), f"give seconds from {least:g} to {most:g}")
     return float(value)
+
+
+def check_count(field: str, value: int, *, least: int = 0, most: int) -> int:
+    """Return ``value`` when it is an integer within the bounds.  Raises InvalidValue."""
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InvalidValue(field, shown(value), f"give an int from {least:,} to {most:,}")
+    return value
+
+
+def shown(value: object) -> str:
+    """``value`` for an error text, bounded; something also for what cannot be written out."""
+    try:
+        return repr(value)[:40]
+    except Exception:
+        return f"a {type(value).__name__} that cannot be shown"

@@ -63,9 +63,10 @@ class Observer:
     def beaten(self, now: float) -> None:
         """The observer's own heartbeat went through at monotonic second ``now``.
 
-        A gap longer than a third of ``dead_after`` starts the watch anew.
+        A gap longer than half of ``dead_after`` starts the watch anew.  (Beats come three times in
+        ``dead_after``, in practice a little later: a gap must be clearly longer than one beat.)
         """
-        if self._own_last is None or now - self._own_last > self.dead_after / 3:
+        if self._gap(now):
             self._own_since = now
             self._seen.clear()
         self._own_last = now
@@ -79,8 +80,11 @@ class Observer:
             for worker, count in beats.items()
         }
         since = self._own_since
-        if since is None or now - since < self.dead_after:
+        if since is None or now - since < self.dead_after or self._gap(now):
             return []
         return sorted(
             worker for worker, seen in self._seen.items() if now - seen.since >= self.dead_after
         )
+
+    def _gap(self, now: float) -> bool:
+        return self._own_last is None or now - self._own_last > self.dead_after / 2

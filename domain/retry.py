@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from hashlib import blake2b
 from uuid import UUID
 
-from attrs import field, frozen
+from attrs import Factory, field, frozen
 
-from .errors import InvalidValue
-from .limits import check_seconds
+from .limits import check_count, check_seconds
 
+RETRIES_DEFAULT = 3
 RETRIES_MAX = 1_000
 DELAY_SECONDS_DEFAULT = 60.0
 CAP_SECONDS_DEFAULT = 86_400.0
@@ -35,18 +35,17 @@ class Retry:
     below 1, a jitter outside 0 to 1, or more than 1,000 retries.
     """
 
-    retries: int = -1
     delay: float = field(default=DELAY_SECONDS_DEFAULT, kw_only=True)
     delays: tuple[float, ...] = field(default=(), kw_only=True, converter=_delays)
     factor: float = field(default=1.0, kw_only=True)
     cap: float = field(default=CAP_SECONDS_DEFAULT, kw_only=True)
     jitter: float = field(default=0.0, kw_only=True)
+    retries: int = field(
+        default=Factory(lambda self: len(self.delays) or RETRIES_DEFAULT, takes_self=True)
+    )
 
     def __attrs_post_init__(self) -> None:
-        if self.retries == -1:
-            object.__setattr__(self, "retries", len(self.delays) or 3)
-        if not isinstance(self.retries, int) or not 0 <= self.retries <= RETRIES_MAX:  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InvalidValue("retries", repr(self.retries)[:40], "give an int from 0 to 1,000")
+        check_count("retries", self.retries, most=RETRIES_MAX)
         check_seconds("delay", self.delay)
         check_seconds("cap", self.cap)
         check_seconds("factor", self.factor, least=1.0, most=1e6)
@@ -57,11 +56,16 @@ class Retry:
         if self.delays:
             wait = self.delays[min(attempt, len(self.delays)) - 1]
         else:
-            # 64 doublings pass every cap; the bound keeps the power a finite number.
-            wait = min(self.cap, self.delay * self.factor ** min(attempt - 1, 64))
+            wait = min(self.cap, self._grown(attempt - 1))
         if self.jitter:
             wait *= 1.0 + self.jitter * (2.0 * spread(job_id, attempt) - 1.0)
         return min(self.cap, wait)
+
+    def _grown(self, times: int) -> float:
+        try:
+            return self.delay * self.factor**times
+        except OverflowError:  # the power is beyond every float, and so beyond every cap
+            return self.cap if self.delay else 0.0
 
 
 def spread(job_id: UUID, attempt: int) -> float:

@@ -1,1 +1,1 @@
-"""Small programs that use leasebook."""
+"""Examples that run: the application of the demo, and how to embed the domain."""

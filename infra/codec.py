@@ -43,7 +43,7 @@ def encode(event: Event) -> EventRow:
     kind, at = KINDS[event.kind], event.at
     match event:
         case e.Leased():
-            data = f'{{"start":{event.start}}}'
+            data: str | None = f'{{"start":{event.start}}}'
             return EventRow(kind, at, event.lease_until, None, event.worker, data)
         case e.Completed():
             plain = event.result == "null" and event.outcome is Outcome.DONE
@@ -64,9 +64,11 @@ def encode(event: Event) -> EventRow:
             data = dumps(_given(reason=event.reason, note=event.note))
             return EventRow(kind, at, event.due_at, event.lease, None, data)
         case e.RetryScheduled():
-            return EventRow(kind, at, event.due_at, event.lease, None, dumps({"error": event.error}))
+            data = dumps({"error": event.error})
+            return EventRow(kind, at, event.due_at, event.lease, None, data)
         case e.LeaseExpired():
-            return EventRow(kind, at, event.due_at, event.lease, None, dumps({"cause": event.cause}))
+            data = dumps({"cause": event.cause})
+            return EventRow(kind, at, event.due_at, event.lease, None, data)
         case e.Failed():
             data = dumps({"outcome": event.outcome, "held": event.held, "error": event.error})
             return EventRow(kind, at, None, event.lease, None, data)

@@ -133,9 +133,7 @@ def from_row(spec: SpecRow, state: StateRow) -> Job:
             spec.enqueued_at,
             spec.queue,
             spec.priority,
-            Policy(
-                spec.retries, spec.timeout, spec.lease_seconds, OnExhausted(spec.on_exhausted)
-            ),
+            Policy(spec.retries, spec.timeout, spec.lease_seconds, OnExhausted(spec.on_exhausted)),
             spec.label,
             spec.owner,
             spec.subject,

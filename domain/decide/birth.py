@@ -7,7 +7,7 @@ from attrs import evolve as replace
 from ..commands import CloseGroup, Enqueue, JoinItems, OpenGroup
 from ..errors import GroupRefused, IllegalTransition, InvalidValue
 from ..events import Enqueued, Event, GroupClosed, ItemsJoined
-from ..grouping import due_after, hold_until
+from ..grouping import due_after, due_at_birth, hold_until
 from ..job import Job
 from ..states import State
 from ..values import CloseReason
@@ -37,10 +37,9 @@ def open_group(job: Job | None, command: OpenGroup) -> tuple[Event, ...]:
         raise InvalidValue("group", "a job type without a group", "enqueue it as a single job")
     if not command.items:
         raise InvalidValue("items", "an empty list", "open a group with at least one item")
-    first = command.items[0].at
-    limit = hold_until(command.spec.group, first)
+    limit = hold_until(command.spec.group, command.items[0].at)
     spec = replace(command.spec, hold_until=limit)
-    due = max(command.at, due_after(command.spec.group, None, first, limit))
+    due = max(command.at, due_at_birth(command.spec.group, command.items, limit))
     born = Enqueued(command.at, spec, due)
     job = Job(spec, State.GROUPED, 1, born.at, born.due_at)
     return (born, *join_items(job, JoinItems(command.at, command.items)))

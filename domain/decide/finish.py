@@ -8,6 +8,7 @@ from ..commands import Complete, Fail, Release
 from ..errors import InvalidValue
 from ..events import Completed, Event, Failed, Released, RetryScheduled
 from ..job import Job
+from ..limits import check_seconds
 from ..values import OnExhausted, Outcome
 from .guard import holder, moment
 
@@ -25,7 +26,7 @@ def fail(job: Job | None, command: Fail) -> tuple[Event, ...]:
     job, _ = holder(job, "fail", command.token)
     at, policy = moment(job, command.at), job.spec.policy
     if command.retry and job.attempts < policy.retries:
-        due = at + timedelta(seconds=command.delay)
+        due = at + _delay(command.delay)
         return (RetryScheduled(at, command.token, command.error, due),)
     outcome = Outcome.EXHAUSTED if command.retry else Outcome.REJECTED
     held = policy.on_exhausted is OnExhausted.HOLD
@@ -36,5 +37,10 @@ def release(job: Job | None, command: Release) -> tuple[Event, ...]:
     """The worker gives the job back and the budget is untouched."""
     job, _ = holder(job, "release", command.token)
     at = moment(job, command.at)
-    due = at + timedelta(seconds=command.delay)
+    due = at + _delay(command.delay)
     return (Released(at, command.token, command.reason, due, command.note),)
+
+
+def _delay(seconds: float) -> timedelta:
+    """A wait as a span of time.  Raises InvalidValue for one that is negative or no number."""
+    return timedelta(seconds=check_seconds("delay", seconds))

@@ -36,7 +36,7 @@ def take(job: Job | None, command: TakeLease) -> tuple[Event, ...]:
 
 
 def renew(job: Job | None, command: Renew) -> tuple[Event, ...]:
-    """Extend the lease, never past the time-out of the run.  Nothing happens when it would not grow.
+    """Extend the lease, never past the run's time-out; nothing happens when it would not grow.
 
     (A lease that has ended but was not expired by anybody is still the holder's to renew.)
     """

@@ -1,1 +1,43 @@
-"""The command line."""
+"""The command ``leasebook``.  Commands compose the parts; they hold no rule."""
+
+from __future__ import annotations
+
+import importlib
+
+import click
+
+#: command -> module and attribute; a command's module is imported when it is called
+COMMANDS = {
+    "migrate": ("schema", "migrate"),
+    "check-schema": ("schema", "check_schema_command"),
+    "worker": ("worker", "worker"),
+    "enqueue": ("enqueue", "enqueue"),
+    "stats": ("look", "stats"),
+    "list": ("look", "list_jobs"),
+    "history": ("look", "history"),
+    "check": ("check", "check_command"),
+    "demo": ("demo", "demo"),
+}
+
+
+class _Commands(click.Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module, attribute = COMMANDS[cmd_name]
+        command: click.Command = getattr(
+            importlib.import_module(f".{module}", __package__), attribute
+        )
+        return command
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="leasebook")
+def main() -> None:
+    """An event-sourced job queue in your own PostgreSQL.
+
+    Exit codes: 0 done, 1 the answer is a finding, 2 refused input, 3 database unavailable.
+    """

@@ -85,9 +85,7 @@ class Locks:
 
     def release(self, owner: Owner) -> None:
         """Give back everything that ``owner`` holds."""
-        self._exclusive = {
-            key: each for key, each in self._exclusive.items() if each is not owner
-        }
+        self._exclusive = {key: each for key, each in self._exclusive.items() if each is not owner}
         kept = {
             key: [each for each in holders if each is not owner]
             for key, holders in self._shared.items()

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from datetime import datetime
 
+from ...domain.job import JobSpec
 from ...domain.states import State
+from ...projections.row import SpecRow
 from ..ports import Claim
 from .tables import GroupKey, StoredItem, StoredJob
 
@@ -15,9 +17,7 @@ WAITING = frozenset({State.QUEUED.value, State.GROUPED.value, State.RETRY_WAIT.v
 def waits(job: StoredJob, queues: Iterable[str], names: Iterable[str]) -> bool:
     """Whether the job is waiting for a worker that serves these queues and knows these names."""
     state, spec = job.state, job.spec
-    return (
-        state.state in WAITING and not state.held and spec.queue in queues and spec.name in names
-    )
+    return state.state in WAITING and not state.held and spec.queue in queues and spec.name in names
 
 
 def due_jobs(jobs: Iterable[StoredJob], wanted: Claim, at: datetime) -> list[StoredJob]:
@@ -68,13 +68,14 @@ def leased_jobs(
     ]
 
 
-def open_group(jobs: Iterable[StoredJob], key: GroupKey) -> StoredJob | None:
-    """The one group of ``key`` that still takes items."""
-    for job in jobs:
-        spec = job.spec
-        if job.state.state == State.GROUPED and (spec.queue, spec.name, spec.group_key) == key:
-            return job
-    return None
+def group_of(spec: SpecRow | JobSpec) -> GroupKey:
+    """What identifies the group that a job is."""
+    return spec.queue, spec.name, spec.group_key or ""
+
+
+def open_groups(jobs: Iterable[StoredJob]) -> list[StoredJob]:
+    """The groups that still take items."""
+    return [job for job in jobs if job.state.state == State.GROUPED]
 
 
 def by_key(items: Iterable[StoredItem]) -> dict[GroupKey, list[StoredItem]]:

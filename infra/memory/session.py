@@ -12,6 +12,7 @@ when it returns.
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime
 from threading import Condition, RLock
 from time import monotonic
 from typing import TypeVar
@@ -19,9 +20,18 @@ from uuid import UUID
 
 from attrs import define, field
 
-from ..ports import DataRefused, StoreUnavailable
+from ..ports import DataRefused, Evidence, StoreUnavailable
 from .locks import Held, Locks, Owner, WouldBlock
-from .tables import Overlay, StoredEvent, StoredEvidence, StoredItem, StoredJob, StoredWorker, Tables
+from .storable import check_json, check_text
+from .tables import (
+    Overlay,
+    StoredEvent,
+    StoredEvidence,
+    StoredItem,
+    StoredJob,
+    StoredWorker,
+    Tables,
+)
 
 R = TypeVar("R")
 
@@ -68,7 +78,7 @@ class Session:
             self.at = tables.now()
 
     def run(self, name: str, act: Callable[[], R]) -> R:
-        """Run one statement.  ``act`` takes its locks before it writes, so it can be tried again."""
+        """Run one statement.  ``act`` locks before it writes, so that it can be tried again."""
         self.hub.seam(name)
         give_up = monotonic() + self.hub.lock_timeout
         while True:
@@ -86,9 +96,18 @@ class Session:
                     raise
             self.hub.blocked(block)
 
-    def read_time(self) -> None:
-        """Read the clock again, after a lock was taken."""
+    def read_time(self) -> datetime:
+        """The time by the clock, which is the transaction's from now on."""
         self.at = self.hub.tables.now()
+        return self.at
+
+    def record(self, evidence: Evidence) -> None:
+        """Add a line to the audit log."""
+        check_json("detail", evidence.detail)
+        check_text("worker", evidence.worker or "")
+        number = next(self.hub.tables.audit_ids)
+        at = self.hub.tables.now()
+        self.audit.append(StoredEvidence(number, at, self.owner.xid, evidence))
 
     def lock(self, kind: str, key: object, *, shared: bool = False) -> None:
         """Lock a thing to the end of the transaction.  Raises Held when it must wait."""

@@ -76,9 +76,7 @@ class Tables:
     """Everything that is committed, and the sequences, which no rollback turns back."""
 
     clock: Clock
-    events: dict[UUID, tuple[StoredEvent, ...]] = field(
-        factory=dict[UUID, tuple[StoredEvent, ...]]
-    )
+    events: dict[UUID, tuple[StoredEvent, ...]] = field(factory=dict[UUID, tuple[StoredEvent, ...]])
     jobs: dict[UUID, StoredJob] = field(factory=dict[UUID, StoredJob])
     inbox: dict[int, StoredItem] = field(factory=dict[int, StoredItem])
     workers: dict[str, StoredWorker] = field(factory=dict[str, StoredWorker])

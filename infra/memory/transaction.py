@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
-from functools import wraps
+from functools import update_wrapper
+from itertools import islice
 from typing import Concatenate, ParamSpec, TypeVar
 from uuid import UUID
 
@@ -18,30 +19,29 @@ from ...domain.evolve import fold
 from ...domain.grouping import Arrival
 from ...domain.job import Job
 from ...domain.log import Change, Recorded
+from ...domain.states import State
 from ...projections.row import from_row, to_row
 from ..codec import decode, decode_spec, encode
 from ..ports import Claim, DataRefused, Evidence, KeyArrivals
-from .picking import by_key, due_jobs, leased_jobs, open_group, take_free
+from .picking import by_key, due_jobs, group_of, leased_jobs, open_groups, take_free
 from .session import Session
-from .storable import check_event, check_json, check_row, check_text
-from .tables import GroupKey, StoredEvent, StoredEvidence, StoredItem, StoredJob, Tables
+from .storable import check_event, check_row
+from .tables import StoredEvent, StoredItem, StoredJob
 
 NIL = UUID(int=0)
 
 P = ParamSpec("P")
 R = TypeVar("R")
+T = TypeVar("T", bound="MemoryTransaction")
 
 
-def statement(
-    method: Callable[Concatenate[MemoryTransaction, P], R],
-) -> Callable[Concatenate[MemoryTransaction, P], R]:
-    """Run a method as one statement: alone, waiting for locks before it writes anything."""
+def statement(method: Callable[Concatenate[T, P], R]) -> Callable[Concatenate[T, P], R]:
+    """Run a method as one statement: alone, and again from its start when it had to wait."""
 
-    @wraps(method)
-    def run(self: MemoryTransaction, *args: P.args, **kwargs: P.kwargs) -> R:
+    def run(self: T, /, *args: P.args, **kwargs: P.kwargs) -> R:
         return self.session.run(method.__name__, lambda: method(self, *args, **kwargs))
 
-    return run
+    return update_wrapper(run, method)
 
 
 class MemoryTransaction:
@@ -63,14 +63,163 @@ class MemoryTransaction:
     @statement
     def append(self, changes: Sequence[Change]) -> Sequence[Change]:
         """Compare-and-set every stream and append; the changes that missed are returned."""
-        ids = sorted({change.after.id for change in changes})
+        ids = {change.after.id for change in changes}
         assert len(ids) == len(changes), "a batch holds one change of a stream at most"
-        for job_id in ids:
-            if self._stands_elsewhere(job_id, changes):
-                continue
-            self.session.lock("job", job_id)
-        missed: list[Change] = []
-        for change in sorted(changes, key=lambda each: each.after.id):
-            if not self._write(change):
-                missed.append(change)
+        standing = [self._stands(change) for change in changes]
+        missed = [change for change, stands in zip(changes, standing, strict=True) if not stands]
+        hits = [change for change, stands in zip(changes, standing, strict=True) if stands]
+        hits.sort(key=lambda change: change.after.id)
+        for change in hits:
+            self.session.lock("job", change.after.id)
+        for change in hits:
+            self.write(change)
+        self._check_open_groups(hits)
         return missed
+
+    @statement
+    def load(self, ids: Sequence[UUID]) -> dict[UUID, Job]:
+        """The newest state of jobs, from their rows or, finished, from their streams."""
+        jobs: dict[UUID, Job] = {}
+        for job_id in ids:
+            row = self.session.jobs.get(job_id)
+            if row is not None:
+                jobs[job_id] = from_row(row.spec, row.state)
+            elif (job := fold(each.event for each in self._stream(job_id))) is not None:
+                jobs[job_id] = job
+        return jobs
+
+    @statement
+    def stream(self, job_id: UUID) -> Sequence[Recorded]:
+        """Every event of a job in order of version."""
+        return self._stream(job_id)
+
+    @statement
+    def claim(self, wanted: Claim) -> Sequence[Job]:
+        """Due waiting jobs in claim order, locked; what others hold is left out."""
+        due = due_jobs(self.session.jobs.values(), wanted, self.session.read_time())
+        return self._jobs(take_free(due, wanted, self._try_row))
+
+    @statement
+    def collectable(self, limit: int) -> Sequence[KeyArrivals]:
+        """Up to ``limit`` of the oldest items by key, taken out of the inbox, keys locked."""
+        session = self.session
+        oldest = sorted(session.inbox.values(), key=lambda item: item.id)
+        taken: list[KeyArrivals] = []
+        groups = {group_of(row.spec): row for row in open_groups(session.jobs.values())}
+        for key, items in by_key(oldest[:limit]).items():
+            group = groups.get(key)
+            if not session.try_lock("group", key) or (group and not self._try_row(group)):
+                continue
+            for item in items:
+                session.inbox.remove(item.id)
+            job = None if group is None else from_row(group.spec, group.state)
+            taken.append(KeyArrivals(job, tuple(_arrival(item) for item in items)))
+        session.read_time()
+        return taken
+
+    @statement
+    def overdue(self, limit: int) -> Sequence[Job]:
+        """Leased jobs whose lease has ended, of any queue and name, locked in order of id."""
+        ended = leased_jobs(self.session.jobs.values(), ended_by=self.session.read_time())
+        ended.sort(key=lambda job: (job.state.due_at, job.spec.id))
+        free = list(islice(filter(self._try_row, ended), limit))
+        return self._jobs(sorted(free, key=lambda job: job.spec.id))
+
+    @statement
+    def leased_by(self, worker: str, limit: int) -> Sequence[Job]:
+        """Leased jobs of one worker, locked in order of id."""
+        held = leased_jobs(self.session.jobs.values(), worker)
+        held.sort(key=lambda job: job.spec.id)
+        self.session.read_time()
+        return self._jobs(islice(filter(self._try_row, held), limit))
+
+    @statement
+    def is_alive(self, worker: str) -> bool:
+        """Whether the worker's own row is alive; it cannot be buried before this one ends."""
+        self.session.lock("worker", worker, shared=True)
+        row = self.session.workers.get(worker)
+        return row is not None and row.alive
+
+    @statement
+    def bury(self, worker: str) -> bool:
+        """Mark a worker dead; False when it already was, or is gone."""
+        self.session.lock("worker", worker)
+        row = self.session.workers.get(worker)
+        if row is None or not row.alive:
+            return False
+        self.session.workers.put(worker, row._replace(alive=False))
+        return True
+
+    @statement
+    def lead(self, duty: str) -> bool:
+        """Try to be the only one to do ``duty`` until this transaction ends."""
+        return self.session.try_lock("duty", duty)
+
+    @statement
+    def record(self, evidence: Sequence[Evidence]) -> None:
+        """Append to the audit log."""
+        for each in evidence:
+            self.session.record(each)
+
+    def write(self, change: Change) -> int:
+        """Append one change that stands, and return the job's ``seq``.  The stream is locked."""
+        session, job_id = self.session, change.after.id
+        stream = list(session.events.get(job_id) or ())
+        first = 1 if change.before is None else change.before.version + 1
+        if len(stream) + 1 != first:
+            raise DataRefused(f"job {job_id}: version {first} meets {len(stream)} events")
+        for version, event in enumerate(change.events, first):
+            columns = encode(event)
+            check_event(columns)
+            event_id = next(session.hub.tables.event_ids)
+            stream.append(StoredEvent(version, event_id, self.xid, columns))
+        session.events.put(job_id, tuple(stream))
+        seq = stream[0].event_id
+        row = to_row(change.after)
+        if row is None:
+            session.jobs.remove(job_id)
+            return seq
+        check_row(row)
+        spec, state = row
+        before = session.jobs.get(job_id)
+        session.jobs.put(job_id, StoredJob(seq, spec if before is None else before.spec, state))
+        return seq
+
+    def _stands(self, change: Change) -> bool:
+        """Whether the stream is still at the version that the change was decided on."""
+        row = self.session.jobs.get(change.after.id)
+        if change.before is None:
+            return row is None and self.session.events.get(change.after.id) is None
+        return row is not None and row.state.version == change.before.version
+
+    def _check_open_groups(self, changes: Iterable[Change]) -> None:
+        """Refuse a second open group of one key, as the unique index does."""
+        after = (change.after for change in changes)
+        opened = {group_of(job.spec) for job in after if job.state is State.GROUPED}
+        if not opened:
+            return
+        rows = open_groups(self.session.jobs.values())
+        keys = [key for row in rows if (key := group_of(row.spec)) in opened]
+        if len(keys) > len(opened):
+            raise DataRefused("a key has one open group at most")
+
+    def _stream(self, job_id: UUID) -> tuple[Recorded, ...]:
+        return recorded(job_id, self.session.events.get(job_id) or ())
+
+    def _try_row(self, job: StoredJob) -> bool:
+        return self.session.try_lock("job", job.spec.id)
+
+    def _jobs(self, rows: Iterable[StoredJob]) -> list[Job]:
+        return [from_row(row.spec, row.state) for row in rows]
+
+
+def recorded(job_id: UUID, stream: Iterable[StoredEvent]) -> tuple[Recorded, ...]:
+    """A stream as the log gives it: every event decoded from its columns."""
+    return tuple(
+        Recorded(job_id, each.version, each.event_id, each.xid, decode(job_id, each.row))
+        for each in stream
+    )
+
+
+def _arrival(item: StoredItem) -> Arrival:
+    return Arrival(Item(item.id, item.at, item.item), decode_spec(NIL, item.at, item.spec))

@@ -59,7 +59,7 @@ def _text(error: BaseException) -> str:
     for render in (str, repr):
         try:
             text = render(error)
-        except BaseException:  # noqa: BLE001 - whatever it raises, the job must end
+        except BaseException:
             continue
         if text:
             return text[:TEXT_CHARS_READ]

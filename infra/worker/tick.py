@@ -80,13 +80,12 @@ class Ticker:
             raise
         except DataRefused as refusal:
             return self._isolate(ask, refusal)
-        if ask.running or ask.slots:
-            self._doubt = False
+        self._doubt = False
         return ticked
 
     def _steps(self, tx: Transaction, ask: Ask) -> Ticked:
         settled = settle(tx, ask.reports, self.worker)
-        lost = self._reconcile(tx, ask) if self._doubt else ()
+        lost = self._reconcile(tx, ask, settled.again) if self._doubt else ()
         collected, items_left = self._collect(tx) if ask.collect else (0, False)
         leased: tuple[Job, ...] = ()
         ended: tuple[Change, ...] = ()
@@ -98,26 +97,22 @@ class Ticker:
         more = more or items_left
         return Ticked(tx.at, leased, settled, ended, lost, collected, more)
 
-    def _reconcile(self, tx: Transaction, ask: Ask) -> tuple[Job, ...]:
-        """After a tick whose answer was lost: give back leases nobody runs, find runs that lost theirs."""
-        running = {(job.id, job.lease and job.lease.token): job for job in ask.running}
-        held = {
-            (job.id, job.lease and job.lease.token): job
-            for job in tx.leased_by(self.worker, self.settings.concurrency * 2)
-        }
+    def _reconcile(self, tx: Transaction, ask: Ask, again: Sequence[Report]) -> tuple[Job, ...]:
+        """After a tick whose answer was lost: which runs lost their lease?
+
+        Leases that nobody here runs, because the answer that told of them was lost, are given back.
+        """
+        mine = {job.id: job.lease for job in ask.running}
+        mine.update({report.job.id: report.job.lease for report in again})
         strays = [
             change(job, Release(tx.at, job.lease.token, ReleaseReason.NEVER_STARTED))
-            for key, job in held.items()
-            if key not in running and job.lease is not None
+            for job in tx.leased_by(self.worker, self.settings.concurrency * 2)
+            if job.lease is not None and mine.get(job.id) != job.lease
         ]
         if strays:
             tx.append(strays)
-        current = tx.load([job.id for key, job in running.items() if key not in held])
-        return tuple(
-            job
-            for key, job in running.items()
-            if key not in held and current[job.id].lease != job.lease
-        )
+        current = tx.load([job.id for job in ask.running])
+        return tuple(job for job in ask.running if current[job.id].lease != job.lease)
 
     def _collect(self, tx: Transaction) -> tuple[int, bool]:
         keys = tx.collectable(self.settings.collect_items)
@@ -182,9 +177,7 @@ def sweep(store: Store, limit: int) -> tuple[Change, ...]:
         return expire_all(tx, tx.overdue(limit), ExpiryCause.LEASE_ENDED)
 
 
-def expire_all(
-    tx: Transaction, jobs: Sequence[Job], cause: ExpiryCause
-) -> tuple[Change, ...]:
+def expire_all(tx: Transaction, jobs: Sequence[Job], cause: ExpiryCause) -> tuple[Change, ...]:
     """Expire the leases of locked jobs."""
     changes = [
         change(job, ExpireLease(tx.at, job.lease.token, cause))
@@ -197,9 +190,7 @@ def expire_all(
 
 def _joined(first: Ticked, second: Ticked) -> Ticked:
     one, two = first.settled, second.settled
-    settled = Settled(
-        one.changes + two.changes, one.refused + two.refused, one.again + two.again
-    )
+    settled = Settled(one.changes + two.changes, one.refused + two.refused, one.again + two.again)
     return Ticked(second.at, settled=settled, more=True)
 
 

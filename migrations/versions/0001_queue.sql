@@ -1,4 +1,4 @@
--- Everything the queue of release 0.1 needs.  The migration replaces @schema@ by the quoted name.
+-- Everything the queue of release 0.1 needs.  The migration fills in the schema's quoted name.
 
 create table @schema@.job_events (
     job_id   uuid        not null,

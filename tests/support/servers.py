@@ -56,7 +56,7 @@ class UserProcess:
             [*prefix, sys.executable, "-c", script, str(data_dir)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            text=True,
+            bufsize=0,  # Otherwise a second line could hide in a buffer, where select sees nothing.
             env={**os.environ, "PYTHONPATH": search, **(environment or {})},
         )
 
@@ -65,7 +65,7 @@ class UserProcess:
         assert self._process.stdout is not None
         ready, _, _ = select.select([self._process.stdout], [], [], DEADLINE_SECONDS)
         assert ready, "the user process said nothing"
-        return self._process.stdout.readline().strip()
+        return self._process.stdout.readline().decode("utf-8").strip()
 
     def leave(self) -> None:
         self._process.communicate(timeout=DEADLINE_SECONDS)

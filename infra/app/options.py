@@ -1,0 +1,149 @@
+"""The options of a job type and of one enqueue: their names, their types, their checks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timedelta
+from typing import Any, Literal, TypedDict
+
+from ...domain import limits
+from ...domain.errors import InvalidValue
+from ...domain.job import LEASE_SECONDS_DEFAULT, TIMEOUT_SECONDS_DEFAULT, Group
+from ...domain.retry import Retry
+from ...domain.values import OnExhausted
+from .errors import suggestion
+from .plain import kind
+
+#: PostgreSQL's timestamptz goes further, but a datetime of Python does not.
+YEAR_MAX = 9000
+
+
+class TypeOptions(TypedDict, total=False):
+    """What ``@book.job(...)`` takes beside ``group``.
+
+    ``timeout`` bounds one run and ``lease`` is the first term of a lease, both in seconds.
+    ``on_exhausted`` says whether a job that failed for good waits for an operator.
+    """
+
+    name: str
+    queue: str
+    priority: int
+    retry: Retry | int
+    timeout: float
+    lease: float
+    on_exhausted: Literal["hold", "drop"] | OnExhausted
+    label: str | None
+
+
+class EnqueueOptions(TypedDict, total=False):
+    """What an enqueue takes beside the arguments; what is left out comes from the job type.
+
+    ``run_at`` is an aware datetime, ``delay`` seconds or a timedelta from acceptance: one of the
+    two.  A job that still waits at ``expires_at`` fails as expired.
+    """
+
+    queue: str
+    priority: int
+    run_at: datetime | None
+    delay: float | timedelta | None
+    label: str | None
+    owner: str | None
+    subject: str | None
+    expires_at: datetime | None
+
+
+class ItemOptions(TypedDict, total=False):
+    """What an enqueue to a group takes beside the item and its ``group_key``.
+
+    A group has its priority, label, owner and subject from its first item; items of another owner
+    begin a group of their own.  When it is due is for its window to say, so there is neither
+    ``run_at`` nor ``delay``, and no ``expires_at``, which would take other items with it.
+    """
+
+    queue: str
+    priority: int
+    label: str | None
+    owner: str | None
+    subject: str | None
+
+
+TYPE_OPTIONS = frozenset({*TypeOptions.__annotations__, "group"})
+ENQUEUE_OPTIONS = frozenset({*EnqueueOptions.__annotations__, "group_key"})
+
+
+def check_known(given: Iterable[str], known: Iterable[str], what: str = "an unknown option") -> None:
+    """Raise InvalidValue for an option that is not known, saying which was probably meant."""
+    names = frozenset(known)
+    for name in given:
+        if name not in names:
+            raise InvalidValue(str(name)[:60], what, suggestion(str(name), names))
+
+
+def optional_text(field: str, value: object, bytes_max: int) -> str | None:
+    """A label, owner or subject, or None."""
+    return None if value is None else limits.check_text(field, _any(value), bytes_max)
+
+
+def retry_of(value: object) -> Retry:
+    """The policy that ``retry=`` means: an int is that many retries with the usual delay."""
+    if isinstance(value, Retry):
+        return value
+    if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+        return Retry(value)
+    raise InvalidValue("retry", kind(value), "give a Retry, or how many retries as an int from 0")
+
+
+def on_exhausted_of(value: object) -> OnExhausted:
+    """What ``on_exhausted=`` means."""
+    try:
+        return OnExhausted(_any(value))
+    except ValueError:
+        raise InvalidValue("on_exhausted", kind(value), 'give "hold" or "drop"') from None
+
+
+def group_of(value: object) -> Group | None:
+    """What ``group=`` means."""
+    if value is None or isinstance(value, Group):
+        return value
+    raise InvalidValue("group", kind(value), "give Group(window=..., max_hold=...) in seconds")
+
+
+def seconds_of(field: str, options: Mapping[str, object], default: float) -> float:
+    """A duration of the job type: positive, at most a year."""
+    value = options.get(field, default)
+    return limits.check_seconds(field, _any(value), least=0.001, most=366 * 86_400.0)
+
+
+def timeout_of(options: Mapping[str, object]) -> float:
+    """The time-out of one run, in seconds."""
+    return seconds_of("timeout", options, TIMEOUT_SECONDS_DEFAULT)
+
+
+def lease_of(options: Mapping[str, object]) -> float:
+    """The first term of a lease, in seconds."""
+    return seconds_of("lease", options, LEASE_SECONDS_DEFAULT)
+
+
+def start_of(options: Mapping[str, object]) -> tuple[datetime | None, float]:
+    """``run_at`` and ``delay`` of an order: at most one of them is given."""
+    run_at, delay = options.get("run_at"), options.get("delay")
+    if run_at is not None and delay is not None:
+        raise InvalidValue("delay", "a delay beside a run_at", "give one of the two")
+    if delay is None:
+        return None if run_at is None else time_of("run_at", run_at), 0.0
+    if isinstance(delay, timedelta):
+        delay = delay.total_seconds()
+    return None, limits.check_seconds("delay", _any(delay))
+
+
+def time_of(field: str, value: object) -> datetime:
+    """An aware datetime that every part of the way can hold."""
+    moment = limits.check_time(field, _any(value))
+    if moment.year > YEAR_MAX:
+        raise InvalidValue(field, f"the year {moment.year}", f"stay before the year {YEAR_MAX}")
+    return moment
+
+
+def _any(value: object) -> Any:
+    """A value whose type the called check looks at itself."""
+    return value

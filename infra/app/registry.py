@@ -1,0 +1,222 @@
+"""Job types: a handler, its name, and what all of its jobs have in common.
+
+A registered handler is a JobType from then on: ``sync_page.enqueue(session, ...)`` writes a job,
+``sync_page.handler`` is the function as it was written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from ...domain import limits
+from ...domain.errors import InvalidValue
+from ...domain.job import Group, Job, Policy
+from ...domain.retry import Retry
+from ...domain.values import Json
+from ..ports import Order, Receipt
+from . import arguments
+from .errors import HandlerRefused
+from .handlers import Face, read
+from .options import (
+    ENQUEUE_OPTIONS,
+    TYPE_OPTIONS,
+    check_known,
+    group_of,
+    lease_of,
+    on_exhausted_of,
+    optional_text,
+    retry_of,
+    timeout_of,
+)
+from .plain import kind
+from .producer import Defaults, Receipts, Submit, check_queue, make_order
+
+
+class JobType:
+    """A registered handler.
+
+    ``name`` is what its jobs are called in the database, ``retry`` the policy between attempts,
+    ``is_async`` whether the handler is a coroutine function.
+    """
+
+    def __init__(self, face: Face, defaults: Defaults, retry: Retry, submit: Submit) -> None:
+        self.face = face
+        self.defaults = defaults
+        self.retry = retry
+        self._submit = submit
+
+    @property
+    def name(self) -> str:
+        """The registered name."""
+        return self.defaults.name
+
+    @property
+    def queue(self) -> str:
+        """The queue of its jobs unless an enqueue names another."""
+        return self.defaults.queue
+
+    @property
+    def policy(self) -> Policy:
+        """Budget, time-out, lease and what becomes of failures, in seconds."""
+        return self.defaults.policy
+
+    @property
+    def group(self) -> Group | None:
+        """The group policy, None for single jobs."""
+        return self.defaults.group
+
+    @property
+    def handler(self) -> Callable[..., Any]:
+        """The function as it was written."""
+        return self.face.handler
+
+    @property
+    def is_async(self) -> bool:
+        """Whether the handler is an ``async def``."""
+        return self.face.is_async
+
+    def invoke(self, run: object, job: Job) -> Any:
+        """Call the handler with the job's typed arguments; a coroutine for an ``async def`` one.
+
+        Raises InvalidValue when the stored arguments are not what the handler declares.
+        """
+        face = self.face
+        if self.group is None:
+            return face.call(run, arguments.decode(face, job.spec.args))
+        return face.call(run, {face.items: arguments.decode_items(face, job.items)})
+
+    def encode_result(self, value: object) -> Json:
+        """The JSON document of what the handler returned.  Raises ResultRefused."""
+        return arguments.encode_result(value)
+
+    def order(
+        self, args: tuple[object, ...], given: Mapping[str, object], options: Mapping[str, object]
+    ) -> Order:
+        """A checked order.  Keywords that are options count as options, the rest as arguments."""
+        chosen, rest = self._split(given, options)
+        if self.group is None:
+            document = arguments.encode(self.face, arguments.bind(self.face, args, rest))
+            return make_order(self.defaults, document, chosen)
+        item = self._one_item(args, rest)
+        chosen = self._with_key(chosen, item)
+        return make_order(self.defaults, arguments.encode_item(self.face, item), chosen)
+
+    def order_named(self, args: object, options: Mapping[str, object]) -> Order:
+        """A checked order from JSON values: arguments by name, or the one item of a group."""
+        check_known(options, ENQUEUE_OPTIONS)
+        if self.group is not None:
+            document = arguments.encode_item(self.face, args, loosely=True)
+        elif isinstance(args, Mapping):
+            named: Mapping[str, object] = args
+            document = arguments.encode_named(self.face, named)
+        else:
+            raise InvalidValue("args", kind(args), "give a dict of the arguments by name")
+        return make_order(self.defaults, document, options)
+
+    def submit(
+        self, caller: object, orders: Sequence[Order]
+    ) -> Receipts | Awaitable[Receipts]:
+        """Hand checked orders to the store in the caller's transaction."""
+        return self._submit(caller, orders)
+
+    def submit_one(self, caller: object, order: Order) -> Receipt | Awaitable[Receipt]:
+        """Hand over one order."""
+        receipts = self._submit(caller, (order,))
+        return receipts[0] if isinstance(receipts, tuple) else _first(receipts)
+
+    def orders(self, many: Iterable[object], options: Mapping[str, object]) -> list[Order]:
+        """Checked orders for many: each the one argument, or a tuple of several."""
+        single = self.group is not None or len(self.face.hints) == 1
+        return [
+            self.order(self._arguments(each, single, place), {}, options)
+            for place, each in enumerate(many)
+        ]
+
+    def _arguments(self, given: object, single: bool, place: int) -> tuple[object, ...]:
+        if single:
+            return (given,)
+        if not isinstance(given, tuple):
+            raise InvalidValue(f"[{place}]", kind(given), "give the arguments as a tuple")
+        values: tuple[object, ...] = given
+        return values
+
+    def _split(
+        self, given: Mapping[str, object], options: Mapping[str, object]
+    ) -> tuple[dict[str, object], dict[str, object]]:
+        chosen, rest = dict(options), dict[str, object]()
+        for name, value in given.items():
+            (chosen if name in ENQUEUE_OPTIONS else rest)[name] = value
+        known = ENQUEUE_OPTIONS.union(self.face.hints)
+        check_known(given, known, "an unknown option or argument")
+        check_known(options, ENQUEUE_OPTIONS)
+        return chosen, rest
+
+    def _one_item(self, args: tuple[object, ...], rest: Mapping[str, object]) -> object:
+        values = (*args, *rest.values())
+        if len(values) != 1:
+            raise InvalidValue("item", f"{len(values)} items", "give one item, or use enqueue_many")
+        return values[0]
+
+    def _with_key(self, options: dict[str, object], item: object) -> dict[str, object]:
+        key = options.get("group_key")
+        return {**options, "group_key": key(item)} if callable(key) else options
+
+    def __repr__(self) -> str:
+        return f"<job type {self.name!r}: {self.face.name}>"
+
+
+async def _first(receipts: Awaitable[Receipts]) -> Receipt:
+    return (await receipts)[0]
+
+
+def parts_of(
+    handler: Any, options: Mapping[str, object], localns: Mapping[str, Any]
+) -> tuple[Face, Defaults, Retry]:
+    """What a decoration makes of a function and its options.
+
+    Raises InvalidValue for an option, HandlerRefused for the function.
+    """
+    check_known(options, TYPE_OPTIONS)
+    group = group_of(options.get("group"))
+    retry = retry_of(options.get("retry", Retry()))
+    policy = Policy(
+        retry.retries,
+        timeout_of(options),
+        lease_of(options),
+        on_exhausted_of(options.get("on_exhausted", "hold")),
+    )
+    face = read(handler, group is not None, localns)
+    for name in face.hints:
+        if name in ENQUEUE_OPTIONS:
+            raise HandlerRefused(
+                face.name,
+                name,
+                "an option of enqueue has that name",
+                "Give the parameter another one",
+            )
+    name = options.get("name", handler.__name__)
+    defaults = Defaults(
+        limits.check_text("name", name, limits.NAME_BYTES_MAX),  # type: ignore[arg-type]
+        check_queue(options.get("queue", "default")),
+        limits.check_priority(options.get("priority", limits.PRIORITY_DEFAULT)),  # type: ignore[arg-type]
+        policy,
+        group,
+        optional_text("label", options.get("label"), limits.LABEL_BYTES_MAX),
+    )
+    if group is None:
+        _check_defaults(face)
+    return face, defaults, retry
+
+
+def _check_defaults(face: Face) -> None:
+    """A default that could not be enqueued is found when the handler is registered."""
+    for name, parameter in face.signature.parameters.items():
+        if parameter.default is parameter.empty:
+            continue
+        try:
+            arguments.encode(face, {name: parameter.default})
+        except InvalidValue as error:
+            raise HandlerRefused(
+                face.name, name, f"its default cannot be enqueued ({error})", "Give another default"
+            ) from error

@@ -1,0 +1,43 @@
+"""``leasebook migrate`` and ``leasebook check-schema``."""
+
+from __future__ import annotations
+
+import click
+
+from ..postgres.schema import Schema, check_schema, migrate_sql
+from .options import connection_options, plain_book
+from .output import FINDING, answering, finish, print_json
+
+
+@click.command()
+@connection_options
+@click.option("--sql", is_flag=True, help="Print the SQL and connect to nothing.")
+def migrate(dsn: str | None, schema: str, as_json: bool, sql: bool) -> None:
+    """Create or upgrade leasebook's tables."""
+    with answering():
+        if sql:
+            click.echo(migrate_sql(schema))
+            return
+        with plain_book(dsn, schema) as book:
+            book.migrate()
+        done = {"schema": schema, "migrated": True}
+        if as_json:
+            print_json(done)
+        else:
+            click.echo(f"schema {Schema(schema).quoted} is up to date")
+
+
+@click.command("check-schema")
+@connection_options
+def check_schema_command(dsn: str | None, schema: str, as_json: bool) -> None:
+    """Name everything that is missing from the schema; exit 1 when something is."""
+    with answering(), plain_book(dsn, schema) as book:
+        missing = check_schema(book.dsn, Schema(schema))
+    if as_json:
+        print_json({"schema": schema, "complete": not missing, "missing": missing})
+    elif missing:
+        click.echo("\n".join(missing))
+        click.echo(f"run: leasebook migrate --schema {schema}", err=True)
+    else:
+        click.echo(f"schema {Schema(schema).quoted} is complete")
+    finish(FINDING if missing else 0)

@@ -1,0 +1,97 @@
+"""The producers' side: a caller's transaction in which orders are accepted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from types import TracebackType
+from typing import Self
+
+from attrs import evolve as replace
+
+from ...domain.commands import Enqueue
+from ...domain.decide import change
+from ...domain.job import JobSpec
+from ...domain.log import Change
+from ..codec import encode_spec
+from ..ports import Order, Receipt
+from .picking import group_of
+from .storable import check_json, check_text
+from .tables import StoredItem
+from .transaction import MemoryTransaction, statement
+
+
+class MemoryProducer(MemoryTransaction):
+    """A caller's transaction: commit it, roll it back, or use it as a context that does either.
+
+    Orders are visible to workers once it has committed, and a rollback leaves no trace of them.
+    """
+
+    def accept(self, orders: Sequence[Order]) -> list[Receipt]:
+        """Accept jobs, and items of groups, stamped with the database's time, in order.
+
+        Raises DataRefused for what PostgreSQL could not store, and the domain's errors for an
+        order that contradicts itself.
+        """
+        return self.accept_at(orders, None)
+
+    @statement
+    def accept_at(self, orders: Sequence[Order], at: datetime | None) -> list[Receipt]:
+        """``accept`` with a stamp of one's own, for a replay of a history; None takes the clock."""
+        stamp = self.session.read_time() if at is None else at
+        # All of them are decided before the first is written: an error leaves nothing behind.
+        births = [_birth(order, stamp) for order in orders if order.spec.group is None]
+        for born in births:
+            self.session.lock("job", born.after.id)
+        written = iter(births)
+        return [
+            self._accept_job(next(written))
+            if order.spec.group is None
+            else self._accept_item(order.spec, stamp)
+            for order in orders
+        ]
+
+    def commit(self) -> None:
+        """Make everything visible."""
+        self.session.commit()
+
+    def rollback(self) -> None:
+        """Undo everything."""
+        self.session.rollback()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if kind is None:
+            self.commit()
+        else:
+            self.rollback()
+
+    def _accept_job(self, born: Change) -> Receipt:
+        self.write(born)
+        return Receipt(born.after.id, None, self.xid)
+
+    def _accept_item(self, spec: JobSpec, at: datetime) -> Receipt:
+        session = self.session
+        key = group_of(spec)
+        document = encode_spec(replace(spec, args="null"))
+        for column, text in zip(("queue", "name", "group_key"), key, strict=True):
+            check_text(column, text)
+        check_json("item", spec.args)
+        check_text("spec", document)
+        number = next(session.hub.tables.item_ids)
+        session.inbox.put(number, StoredItem(number, at, key, spec.args, document))
+        return Receipt(None, number, self.xid)
+
+
+def _birth(order: Order, at: datetime) -> Change:
+    """What becomes of a single job that is accepted at ``at``."""
+    earliest = at + timedelta(seconds=order.delay)
+    run_at = earliest if order.run_at is None else max(earliest, order.run_at)
+    return change(None, Enqueue(at, replace(order.spec, enqueued_at=at), run_at))

@@ -1,0 +1,169 @@
+"""Whose transaction an enqueue joins: every kind of caller, and one round trip for each.
+
+Enqueue never opens, commits or rolls back anything: the job is there when the caller's own
+transaction commits, and was never there when it does not.  Errors of PostgreSQL reach the caller
+as its own driver raises them.
+
+A Session bound to several engines is asked for its default connection.  When leasebook's tables
+are behind another bind, give that one: ``session.connection(bind_arguments={"mapper": Page})``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import psycopg
+from psycopg.rows import tuple_row
+
+from ..ports import Order, Receipt
+from .accept import Accepting, Question, Row, accepting
+from .caller_errors import CallerRefused, NoTransaction
+from .schema_name import Schema
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+    from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession
+    from sqlalchemy.orm import Session, scoped_session
+
+Receipts = tuple[Receipt, ...]
+
+BEGIN = (
+    "Open one, as in `with Session(engine) as session, session.begin():`, and give the session, "
+    "so that the job stands or falls with what else is written."
+)
+AUTOCOMMIT = (
+    "its connection commits by itself",
+    "Take it out of AUTOCOMMIT, or open a transaction: for psycopg `with connection.transaction():`.",
+)
+
+
+def accept(
+    schema: Schema, caller: object, orders: Sequence[Order]
+) -> Receipts | Awaitable[Receipts]:
+    """Accept orders in the caller's transaction; asynchronous callers get something to await.
+
+    Raises NoTransaction when there is no transaction to join and CallerRefused for anything that
+    is no caller; both before a statement is sent.
+    """
+    if isinstance(caller, psycopg.Connection):
+        return _psycopg(caller, accepting(schema, orders))
+    if isinstance(caller, psycopg.AsyncConnection):
+        return _async_psycopg(caller, accepting(schema, orders))
+    # A caller that knows SQLAlchemy has loaded it; nobody else needs it.
+    if type(caller).__module__.partition(".")[0] == "psycopg" or not _knows_sqlalchemy():
+        raise _no_caller(caller)
+    return _sqlalchemy(schema, caller, orders)
+
+
+def _sqlalchemy(
+    schema: Schema, caller: object, orders: Sequence[Order]
+) -> Receipts | Awaitable[Receipts]:
+    from sqlalchemy import Connection
+    from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession, async_scoped_session
+    from sqlalchemy.orm import Session, scoped_session
+
+    match caller:
+        case Session() | scoped_session():
+            return _session(caller, accepting(schema, orders))
+        case Connection():
+            return _connection(caller, accepting(schema, orders))
+        case AsyncSession():
+            return _async_session(caller, accepting(schema, orders))
+        case async_scoped_session():
+            return _async_session(caller(), accepting(schema, orders))
+        case AsyncConnection():
+            return _async_connection(caller, accepting(schema, orders))
+        case _:
+            raise _no_caller(caller)
+
+
+def _knows_sqlalchemy() -> bool:
+    import sys
+
+    return "sqlalchemy" in sys.modules
+
+
+def _no_caller(caller: object) -> Exception:
+    """What to say of something that is no caller."""
+    name = type(caller).__name__
+    if isinstance(caller, str):
+        return NoTransaction("a DSN or another text was given", BEGIN)
+    if name in ("Engine", "AsyncEngine"):
+        return NoTransaction(f"an {name} was given, which has no transaction of its own", BEGIN)
+    if name in ("sessionmaker", "async_sessionmaker"):
+        return NoTransaction(f"a {name} was given, which makes sessions and is none", BEGIN)
+    if name in ("Cursor", "AsyncCursor", "ClientCursor", "AsyncClientCursor"):
+        return CallerRefused(f"a {name}", "Give its connection: `cursor.connection`")
+    return CallerRefused(f"a {type(caller).__module__}.{name}")
+
+
+def _session(caller: Session | scoped_session[Session], questions: Accepting) -> Receipts:
+    return _connection(caller.connection(), questions)
+
+
+async def _async_session(caller: AsyncSession, questions: Accepting) -> Receipts:
+    return await caller.run_sync(_session, questions)
+
+
+async def _async_connection(caller: AsyncConnection, questions: Accepting) -> Receipts:
+    return await caller.run_sync(_connection, questions)
+
+
+def _connection(caller: Connection, questions: Accepting) -> Receipts:
+    if caller.dialect.name != "postgresql":
+        raise CallerRefused(f"a connection to {caller.dialect.name}", "Connect to PostgreSQL")
+    if caller.dialect.driver not in ("psycopg", "psycopg_async"):
+        raise CallerRefused(
+            f"the driver {caller.dialect.driver}", "Make the engine with postgresql+psycopg://"
+        )
+    if caller.connection.driver_connection.autocommit:  # type: ignore[union-attr]
+        raise NoTransaction(*AUTOCOMMIT)
+
+    def ask(question: Question) -> Sequence[Row]:
+        result = caller.exec_driver_sql(*question)
+        return result.all() if result.returns_rows else ()
+
+    try:
+        question = next(questions)
+        while True:
+            question = questions.send(ask(question))
+    except StopIteration as stop:
+        receipts: Receipts = stop.value
+        return receipts
+
+
+def _check_psycopg(caller: psycopg.Connection[Any] | psycopg.AsyncConnection[Any]) -> None:
+    idle = caller.info.transaction_status is psycopg.pq.TransactionStatus.IDLE
+    if caller.autocommit and idle:
+        raise NoTransaction(*AUTOCOMMIT)
+
+
+def _psycopg(caller: psycopg.Connection[Any], questions: Accepting) -> Receipts:
+    _check_psycopg(caller)
+    with psycopg.Cursor(caller, row_factory=tuple_row) as cursor:
+        try:
+            question = next(questions)
+            while True:
+                statement, parameters = question
+                cursor.execute(statement.encode(), parameters)
+                rows = cursor.fetchall() if cursor.description else ()
+                question = questions.send(rows)
+        except StopIteration as stop:
+            receipts: Receipts = stop.value
+            return receipts
+
+
+async def _async_psycopg(caller: psycopg.AsyncConnection[Any], questions: Accepting) -> Receipts:
+    _check_psycopg(caller)
+    async with psycopg.AsyncCursor(caller, row_factory=tuple_row) as cursor:
+        try:
+            question = next(questions)
+            while True:
+                statement, parameters = question
+                await cursor.execute(statement.encode(), parameters)
+                rows = await cursor.fetchall() if cursor.description else ()
+                question = questions.send(rows)
+        except StopIteration as stop:
+            receipts: Receipts = stop.value
+            return receipts

@@ -1,0 +1,141 @@
+"""The queue and its log as people read them: depth, jobs, histories, everything at one moment."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+import psycopg
+from attrs import frozen
+from psycopg.types.string import TextBinaryLoader, TextLoader
+
+from ...domain.job import Job
+from ...domain.log import Recorded
+from ...projections.check import KeptRow
+from ...projections.row import StateRow, to_row
+from ..codec import EventRow, decode
+from .connection import connect_options, sorted_errors
+from .rows import job_of
+from .schema_name import Schema
+from .settings import Settings
+from .statements import reading
+
+FETCH_ROWS = 5_000
+
+
+@frozen
+class QueueStats:
+    """How one queue stands: counts of jobs (``inbox``: items), and since when the oldest is due.
+
+    ``due`` is ready to start; ``grouped``, ``retrying`` and ``delayed`` wait for their time.
+    """
+
+    queue: str
+    due: int
+    running: int
+    retrying: int
+    grouped: int
+    delayed: int
+    held: int
+    inbox: int
+    oldest_due: datetime | None
+
+
+@frozen
+class Snapshot:
+    """The log and the claim table as they stood at one moment."""
+
+    _connection: psycopg.Connection[Any]
+    _schema: Schema
+
+    def log(self) -> Iterator[Recorded]:
+        """Every event by job and version, read in pieces."""
+        with self._connection.cursor("leasebook_log", binary=True) as cursor:
+            cursor.itersize = FETCH_ROWS
+            cursor.execute(reading.log(self._schema).encode())
+            for row in cursor:
+                yield recorded(row)
+
+    def rows(self) -> dict[UUID, KeptRow]:
+        """The claim table by job id."""
+        with self._connection.cursor("leasebook_rows", binary=True) as cursor:
+            cursor.itersize = FETCH_ROWS
+            cursor.execute(reading.rows(self._schema).encode())
+            return {kept.row[0].id: kept for kept in map(_kept, cursor)}
+
+
+class PostgresReader:
+    """Answers people's questions on a connection of its own, made at the first one.
+
+    Raises StoreUnavailable when the database does not answer.
+    """
+
+    def __init__(self, dsn: str, schema: str = "leasebook", settings: Settings | None = None):
+        self._dsn = dsn
+        self._schema = Schema(schema)
+        self._settings = settings or Settings()
+        self._open: psycopg.Connection[Any] | None = None
+
+    def stats(self) -> Sequence[QueueStats]:
+        """How every queue stands that holds anything, by name."""
+        return [QueueStats(*row) for row in self._ask(reading.stats(self._schema), {})]
+
+    def jobs(
+        self, queue: str | None, name: str | None, state: str | None, limit: int
+    ) -> Sequence[Job]:
+        """Unfinished and held jobs, the next due first; None matches everything."""
+        asked = {"queue": queue, "name": name, "state": state, "limit": limit}
+        return [job_of(row) for row in self._ask(reading.jobs(self._schema), asked)]
+
+    def counts(self) -> dict[str, int]:
+        """How many events, and how many lines of the audit log, there are of each kind."""
+        return dict(self._ask(reading.counts(self._schema), {}))
+
+    @contextmanager
+    def snapshot(self) -> Generator[Snapshot]:
+        """A consistent view of log and claim table, held while the block runs."""
+        connection = self._connection()
+        with sorted_errors(), connection.transaction():
+            connection.execute("set transaction isolation level repeatable read, read only")
+            yield Snapshot(connection, self._schema)
+
+    def close(self) -> None:
+        """Close the connection; a later question opens another."""
+        if self._open is not None:
+            self._open.close()
+            self._open = None
+
+    def _ask(self, statement: str, params: Mapping[str, object]) -> list[Any]:
+        connection = self._connection()
+        with sorted_errors(), connection.cursor(binary=True) as cursor:
+            return cursor.execute(statement.encode(), params).fetchall()
+
+    def _connection(self) -> psycopg.Connection[Any]:
+        if self._open is None or self._open.closed:
+            options = connect_options(self._settings, "leasebook reader")
+            with sorted_errors():
+                self._open = psycopg.connect(
+                    self._dsn, autocommit=True, prepare_threshold=None, **options
+                )
+            self._open.adapters.register_loader("json", TextLoader)
+            self._open.adapters.register_loader("json", TextBinaryLoader)
+        return self._open
+
+
+def recorded(row: Sequence[Any]) -> Recorded:
+    """One event of ``reading.log``."""
+    job_id, version, event_id, xid, *columns = row
+    return Recorded(job_id, version, event_id, xid, decode(job_id, EventRow(*columns)))
+
+
+def _kept(row: Sequence[Any]) -> KeptRow:
+    """A row as the table holds it: ``suspect`` as it stands there, not as it should."""
+    seq, suspect, *columns = row
+    made = to_row(job_of(columns))
+    assert made is not None, "only unfinished and held jobs have a row"
+    spec, state = made
+    kept: StateRow = state._replace(suspect=suspect)
+    return KeptRow(seq, (spec, kept))

@@ -1,0 +1,127 @@
+"""Between rows and jobs, fast: a claim of 500 jobs reads 16,000 columns.
+
+Reading builds the job straight from the tuple, with the few values that repeat from row to row
+taken from a cache.  Writing turns a batch into one text array for each column; only texts that may
+hold anything are quoted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from functools import lru_cache
+from typing import Any
+from uuid import UUID
+
+from ...domain.job import Group, Job, JobSpec, Lease, Policy
+from ...domain.log import Recorded
+from ...domain.states import State
+from ...domain.values import OnExhausted, Outcome
+from ..codec import EventRow, decode
+from ..ports import DataRefused
+
+STATES = {state.value: state for state in State}
+OUTCOMES = {outcome.value: outcome for outcome in Outcome}
+
+
+@lru_cache(maxsize=1_000)
+def policy_of(retries: int, timeout: float, lease: float, on_exhausted: str) -> Policy:
+    """The one Policy of these values: job types have few, and jobs are many."""
+    return Policy(retries, timeout, lease, OnExhausted(on_exhausted))
+
+
+@lru_cache(maxsize=1_000)
+def group_of(window: float, max_hold: float, max_size: int) -> Group:
+    """The one Group of these values."""
+    return Group(window, max_hold, max_size)
+
+
+def job_of(row: Sequence[Any]) -> Job:
+    """The job that a row of ``columns.JOB`` stands for."""
+    (
+        job_id, queue, priority, name, args, enqueued_at,
+        retries, timeout, lease_seconds, on_exhausted,
+        label, owner, subject, expires_at,
+        group_key, window, max_hold, max_size, hold_until,
+        version, state, due_at, at, held, starts, attempts, interruptions,
+        token, worker, started_at, items, outcome,
+    ) = row  # fmt: skip
+    spec = JobSpec(
+        job_id,
+        name,
+        args,
+        enqueued_at,
+        queue,
+        priority,
+        policy_of(retries, timeout, lease_seconds, on_exhausted),
+        label,
+        owner,
+        subject,
+        expires_at,
+        group_key,
+        None if window is None else group_of(window, max_hold, max_size),
+        hold_until,
+    )
+    return Job(
+        spec,
+        STATES[state],
+        version,
+        at,
+        due_at,
+        starts,
+        attempts,
+        interruptions,
+        None if token is None else Lease(token, worker, started_at),
+        tuple(items) if items else (),
+        None if outcome is None else OUTCOMES[outcome],
+        held,
+    )
+
+
+def uuids(values: Iterable[UUID]) -> str:
+    """An array of uuids.  (Their ``int`` is a field; everything else of theirs is computed.)"""
+    return "{" + ",".join(["%032x" % value.int for value in values]) + "}"
+
+
+def numbers(values: Iterable[float | None]) -> str:
+    """An array of numbers; floats are written so that they come back as they were."""
+    return "{" + ",".join(["null" if value is None else repr(value) for value in values]) + "}"
+
+
+def flags(values: Iterable[bool]) -> str:
+    """An array of booleans."""
+    return "{" + ",".join(["t" if value else "f" for value in values]) + "}"
+
+
+def times(values: Iterable[datetime | None]) -> str:
+    """An array of timestamptz.  Raises DataRefused for a time without a zone."""
+    return "{" + ",".join(["null" if value is None else moment(value) for value in values]) + "}"
+
+
+def moment(value: datetime) -> str:
+    """A timestamptz as text.  Raises DataRefused for a time without a zone."""
+    if value.tzinfo is None:
+        raise DataRefused("a time without a zone cannot be stored")
+    return value.isoformat()
+
+
+def texts(values: Iterable[str | None]) -> str:
+    """An array of texts of any content.
+
+    Inside quotes an array knows two special characters and takes all others as they are.
+    """
+    return "{" + ",".join(["null" if value is None else _quoted(value) for value in values]) + "}"
+
+
+def _quoted(value: str) -> str:
+    if "\\" in value:
+        value = value.replace("\\", "\\\\")
+    if '"' in value:
+        value = value.replace('"', '\\"')
+    return f'"{value}"'
+
+
+def recorded(row: Sequence[Any]) -> Recorded:
+    """The entry of the log that a row of ``statements.look.streams`` stands for."""
+    job_id, version, event_id, xid, *columns = row
+    return Recorded(job_id, version, event_id, xid, decode(job_id, EventRow(*columns)))

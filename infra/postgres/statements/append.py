@@ -1,0 +1,239 @@
+"""The one write path: compare and set on ``jobs.version``, and the events, in one statement.
+
+Each statement takes its input as arrays in order of job id and answers one row: the time after the
+last lock, how many streams stood where they should, and, when some did not, the ids of those that
+did.  Rows are found by ``id = any (array[...])``, which no planner can turn round: it visits the
+input in its order and looks each row up, so that rows are locked in order of id.  (``id = input.id``
+lets it walk the whole table instead, when statistics call the table empty.)
+"""
+
+from __future__ import annotations
+
+from ..schema_name import Schema
+from .columns import EVENT, SPEC, STATE
+
+ANSWER = """select pg_catalog.clock_timestamp() as at,
+       pg_catalog.count(*) as hits,
+       case when pg_catalog.count(*) < %(size)s then pg_catalog.array_agg(hit.id) end as ids
+  from hit"""
+
+#: The types in which a batch is given.  JSON arrives as text, so that it is stored as it was written;
+#: ``items`` arrives as the text of an array.
+TYPES = {
+    "id": "uuid",
+    "priority": "smallint",
+    "enqueued_at": "timestamptz",
+    "retries": "bigint",
+    "timeout": "float8",
+    "lease_seconds": "float8",
+    "expires_at": "timestamptz",
+    "group_window": "float8",
+    "group_max_hold": "float8",
+    "group_max_size": "bigint",
+    "hold_until": "timestamptz",
+    "version": "bigint",
+    "due_at": "timestamptz",
+    "at": "timestamptz",
+    "suspect": "boolean",
+    "held": "boolean",
+    "starts": "bigint",
+    "attempts": "bigint",
+    "interruptions": "bigint",
+    "lease": "bigint",
+    "started_at": "timestamptz",
+}
+
+#: How a column is made from the text it arrives as.
+CASTS = {"args": "::json", "data": "::json", "items": "::json[]"}
+
+
+def complete(schema: Schema) -> str:
+    """Which of these jobs, leased at these versions, end now with nothing to tell?
+
+    The row leaves; its lease is the token, because the version says that nothing has changed.
+    """
+    return f"""
+with input as (
+    select * from unnest(%(ids)s::uuid[], %(versions)s::bigint[]) as i (id, version)
+), hit as (
+    delete from {schema.table("jobs")} as j using input as i
+     where j.id = any (array[i.id]) and j.version = i.version
+    returning j.id, j.version, j.lease
+), logged as (
+    insert into {schema.table("job_events")} (job_id, version, at, kind, lease)
+    select hit.id, hit.version + 1, %(at)s::timestamptz, %(kind)s, hit.lease
+      from hit order by hit.id
+)
+{ANSWER}
+"""
+
+
+def lease(schema: Schema) -> str:
+    """Which of these jobs, waiting at these versions, are leased to this worker from now on?"""
+    return f"""
+with input as (
+    select *
+      from unnest(%(ids)s::uuid[], %(versions)s::bigint[], %(untils)s::timestamptz[],
+                  %(starts)s::bigint[])
+        as i (id, version, until, starts)
+), hit as (
+    update {schema.table("jobs")} as j
+       set version = i.version + 1, state = 'leased', due_at = i.until, at = %(at)s::timestamptz,
+           starts = i.starts, lease = i.version + 1, worker = %(worker)s,
+           started_at = %(at)s::timestamptz
+      from input as i
+     where j.id = any (array[i.id]) and j.version = i.version
+    returning j.id, j.version, j.due_at, j.starts
+), logged as (
+    insert into {schema.table("job_events")} (job_id, version, at, kind, due_at, worker, data)
+    select hit.id, hit.version, %(at)s::timestamptz, %(kind)s, hit.due_at, %(worker)s,
+           pg_catalog.format('{{"start":%%s}}', hit.starts)::json
+      from hit order by hit.id
+)
+{ANSWER}
+"""
+
+
+def end(schema: Schema) -> str:
+    """Which of these jobs, standing at these versions, leave with the first of their last events?"""
+    events = ", ".join(f"event_{name}" for name in EVENT)
+    return f"""
+with input as (
+    select *
+      from unnest({_arrays(("id", "expected", *_event_names()))})
+        as i (id, expected, {events})
+), hit as (
+    delete from {schema.table("jobs")} as j using input as i
+     where j.id = any (array[i.id]) and j.version = i.expected
+    returning i.*
+), {_logged(schema)}
+{ANSWER}
+"""
+
+
+def update(schema: Schema) -> str:
+    """Which of these jobs, standing at these versions, move to a new state, with the first event?
+
+    ``items`` is null where they stay as they are, so that a large value is not written again.
+    """
+    given = ("id", "expected", *STATE, *_event_names())
+    assigned = ",\n           ".join(
+        f"{name} = coalesce(i.items::json[], j.items)" if name == "items" else f"{name} = i.{name}"
+        for name in STATE
+    )
+    return f"""
+with input as (
+    select *
+      from unnest({_arrays(given)})
+        as i ({_columns(given)})
+), hit as (
+    update {schema.table("jobs")} as j
+       set {assigned}
+      from input as i
+     where j.id = any (array[i.id]) and j.version = i.expected
+    returning i.*
+), {_logged(schema)}
+{ANSWER}
+"""
+
+
+def birth(schema: Schema) -> str:
+    """Which of these jobs are new, and are born with their first event?
+
+    ``seq`` is the id of that event: the new streams are numbered in order of id, and so are their
+    events, so that the n-th row finds its number without a join.  (The question for the stream is
+    a scalar one, because ``not exists`` would be planned as a join of the whole log.)
+    """
+    given = (*SPEC, *STATE, "has_row", *_event_names())
+    kept = (*SPEC, *STATE)
+    values = ", ".join(f"hit.{name}{CASTS.get(name, '')}" for name in kept)
+    return f"""
+with input as (
+    select *
+      from unnest({_arrays(given)})
+        as i ({_columns(given)})
+), hit as materialized (
+    select pg_catalog.row_number() over (order by i.id) as place, i.*
+      from input as i
+     where (select e.version from {schema.table("job_events")} as e
+             where e.job_id = i.id and e.version = 1) is null
+), logged as (
+    insert into {schema.table("job_events")} (job_id, version, {", ".join(EVENT)})
+    select hit.id, 1, {_event_values()}
+      from hit order by hit.id
+    returning job_id, event_id
+), numbers as (
+    select pg_catalog.array_agg(logged.event_id order by logged.job_id) as event_ids from logged
+), born as (
+    insert into {schema.table("jobs")} (seq, format, {", ".join(kept)})
+    select (select event_ids from numbers)[hit.place], %(format)s, {values}
+      from hit
+     where hit.has_row
+     order by hit.id
+)
+{ANSWER}
+"""
+
+
+def further_events(schema: Schema) -> str:
+    """Append the second and later events of changes whose first has just been appended."""
+    given = ("id", "version", *_event_names())
+    return f"""
+insert into {schema.table("job_events")} (job_id, version, {", ".join(EVENT)})
+select hit.id, hit.version, {_event_values()}
+  from unnest({_arrays(given)})
+    as hit ({_columns(given)})
+ order by hit.id, hit.version
+"""
+
+
+def lock(schema: Schema) -> str:
+    """Lock these rows in order of id, and wait for them.
+
+    Needed when several statements of one append meet rows of other writers: each locks in order,
+    and all together would not.
+    """
+    return f"""
+select pg_catalog.count(*)
+  from unnest(%(ids)s::uuid[]) as i (id)
+ cross join lateral (
+       select j.id from {schema.table("jobs")} as j where j.id = any (array[i.id]) for update
+       ) as locked
+"""
+
+
+def _event_names() -> tuple[str, ...]:
+    return tuple(f"event_{name}" for name in EVENT)
+
+
+def _columns(names: tuple[str, ...]) -> str:
+    lines = [names[start : start + 8] for start in range(0, len(names), 8)]
+    return ",\n              ".join(", ".join(line) for line in lines)
+
+
+def _arrays(names: tuple[str, ...]) -> str:
+    arrays = [f"%({name})s::{_type(name)}[]" for name in names]
+    lines = [arrays[start : start + 4] for start in range(0, len(arrays), 4)]
+    return ",\n                  ".join(", ".join(line) for line in lines)
+
+
+def _type(name: str) -> str:
+    match name:
+        case "expected":
+            return "bigint"
+        case "has_row":
+            return "boolean"
+        case _:
+            return TYPES.get(name.removeprefix("event_"), "text")
+
+
+def _event_values() -> str:
+    return ", ".join(f"hit.event_{name}{CASTS.get(name, '')}" for name in EVENT)
+
+
+def _logged(schema: Schema) -> str:
+    return f"""logged as (
+    insert into {schema.table("job_events")} (job_id, version, {", ".join(EVENT)})
+    select hit.id, hit.expected + 1, {_event_values()}
+      from hit order by hit.id
+)"""

@@ -1,0 +1,51 @@
+"""How a transaction of ours begins, and how it puts the planner on rails."""
+
+from __future__ import annotations
+
+from ..settings import Settings
+
+
+def begin(settings: Settings) -> str:
+    """Begin a worker's transaction, whatever the database's defaults, and tell its time."""
+    return f"{_frame(settings)}select pg_catalog.clock_timestamp()"
+
+
+def begin_look(settings: Settings) -> str:
+    """Begin a read-only look; the question follows in the same message."""
+    return _frame(settings, "read only")
+
+
+def begin_write(settings: Settings) -> str:
+    """Begin a short write; the statement follows in the same message."""
+    return _frame(settings)
+
+
+def begin_light(settings: Settings) -> str:
+    """Begin a write whose loss in a crash of the server harms nobody."""
+    return f"{_frame(settings)}set local synchronous_commit = off;\n"
+
+
+def _frame(settings: Settings, access: str = "") -> str:
+    """READ COMMITTED, bounded waits, times in UTC, and one plan for a small table and a huge one.
+
+    The claim table swings between empty and huge, faster than its statistics follow.  With the
+    alternatives off every statement keeps the plan by index that is right when it matters.  (JIT
+    would answer the cost that is put on a plan without an alternative by compiling it.)
+    """
+    off = ("enable_seqscan", "enable_bitmapscan", "enable_hashjoin", "enable_mergejoin", "jit")
+    lines = [
+        f"begin isolation level read committed {access}".rstrip(),
+        f"set local idle_in_transaction_session_timeout = {_milliseconds(settings.idle_seconds)}",
+        f"set local lock_timeout = {_milliseconds(settings.lock_seconds)}",
+        f"set local statement_timeout = {_milliseconds(settings.statement_seconds)}",
+        "set local timezone = 'UTC'",
+        "set local datestyle = 'ISO'",
+        *(f"set local {name} = off" for name in off),
+        "set local plan_cache_mode = force_generic_plan",
+    ]
+    return ";\n".join(lines) + ";\n"
+
+
+def _milliseconds(seconds: float) -> int:
+    # Zero would switch the time-out off.
+    return max(1, round(seconds * 1000))

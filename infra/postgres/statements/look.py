@@ -1,0 +1,68 @@
+"""Questions that lock nothing: jobs by id, streams, and what an idle worker waits for.
+
+``offset 0`` keeps a lateral question a question for each id; without it the planner may join.
+"""
+
+from __future__ import annotations
+
+from ..schema_name import Schema
+from .columns import EVENT, SUSPECT, WAITING, job_columns
+
+
+def rows(schema: Schema) -> str:
+    """The rows of these jobs; the finished have none."""
+    return f"""
+select {job_columns("j")}
+  from unnest(%(ids)s::uuid[]) as i (id)
+ cross join lateral (
+       select j.* from {schema.table("jobs")} as j where j.id = i.id offset 0
+       ) as j
+"""
+
+
+def streams(schema: Schema) -> str:
+    """Every event of these jobs, by job and version."""
+    return f"""
+select e.job_id, e.version, e.event_id, e.xid, {", ".join(f"e.{name}" for name in EVENT)}
+  from unnest(%(ids)s::uuid[]) as i (id)
+ cross join lateral (
+       select e.* from {schema.table("job_events")} as e where e.job_id = i.id offset 0
+       ) as e
+ order by e.job_id, e.version
+"""
+
+
+def outlook(schema: Schema) -> str:
+    """What time is it, what is due next, when does the next lease end, does the inbox hold items?
+
+    One probe of an index for each queue, priority and index.
+    """
+    return f"""
+select pg_catalog.clock_timestamp() as at,
+       (select pg_catalog.min(least(plain.due_at, suspect.due_at))
+          from unnest(%(queues)s::text[]) as q (queue)
+         cross join generate_series(9, 0, -1) as p (priority)
+          left join lateral ({_first(schema, WAITING)}
+               ) as plain on true
+          left join lateral ({_first(schema, SUSPECT)}
+               ) as suspect on true
+       ) as next_due,
+       (select j.due_at
+          from {schema.table("jobs")} as j
+         where j.state = 'leased' and j.format <= %(format)s
+         order by j.due_at limit 1) as next_lease_end,
+       exists (
+           select from {schema.table("group_inbox")} as i where i.format <= %(format)s
+           order by i.id limit 1) as inbox
+"""
+
+
+def _first(schema: Schema, predicate: str) -> str:
+    return f"""
+               select j.due_at
+                 from {schema.table("jobs")} as j
+                where j.queue = q.queue and j.priority = p.priority::smallint
+                  and {predicate}
+                  and j.name = any (%(names)s::text[]) and j.format <= %(format)s
+                order by j.due_at, j.seq
+                limit 1"""

@@ -1,0 +1,118 @@
+"""Which jobs may be taken: due ones, those whose lease has ended, those of a lost worker.
+
+Every answer is of locked rows that the statement itself has checked again under the lock; what
+somebody else holds is left out and met again by a later question.
+"""
+
+from __future__ import annotations
+
+from ..schema_name import Schema
+from .columns import SUSPECT, WAITING, job_columns
+
+
+def claim(schema: Schema) -> str:
+    """The first due waiting jobs in claim order: by priority, then queue as given, then age.
+
+    The driver comes sorted, and each of its ranges touches due rows only, from the floor on.  The
+    plain rows are locked as they are read, one by one, until the limit is reached: no more are
+    locked, and what others hold is stepped over.  Suspects have an index of their own; the few
+    that are allowed are found without a lock, and locked if the limit leaves them a place.
+    """
+    return f"""
+with clock as materialized (
+    select pg_catalog.clock_timestamp() as at
+), driver as materialized (
+    select q.queue, p.priority::smallint as priority,
+           pg_catalog.row_number() over (order by p.priority desc, q.turn) as place
+      from unnest(%(queues)s::text[]) with ordinality as q (queue, turn)
+     cross join generate_series(9, 0, -1) as p (priority)
+     order by place
+), plain as materialized (
+    select driver.place, picked.*
+      from driver
+     cross join lateral ({_range(schema, WAITING, "%(limit)s")}
+           ) as picked
+     limit %(limit)s
+), last as materialized (
+    select plain.place, plain.due_at, plain.seq
+      from plain order by plain.place desc, plain.due_at desc, plain.seq desc
+    offset %(limit)s - 1 limit 1
+), doubted as materialized (
+    select driver.place, picked.id, picked.version, picked.due_at, picked.seq
+      from driver
+     cross join lateral ({_range(schema, SUSPECT, "%(suspects)s", "")}
+           ) as picked
+     limit %(suspects)s
+), suspect as materialized (
+    select doubted.place, picked.*
+      from doubted
+     cross join lateral (
+           select j.*
+             from {schema.table("jobs")} as j
+            where j.id = doubted.id and j.version = doubted.version
+            for update skip locked
+           ) as picked
+     where not exists (
+           select from last
+            where (last.place, last.due_at, last.seq)
+                < (doubted.place, doubted.due_at, doubted.seq))
+)
+select (select at from clock) as asked_at,
+       {job_columns("chosen")}
+  from (select * from plain union all select * from suspect) as chosen
+ order by chosen.place, chosen.due_at, chosen.seq
+ limit %(limit)s
+"""
+
+
+def overdue(schema: Schema) -> str:
+    """Whose lease has ended, the longest overdue first, of any queue and name?"""
+    return f"""
+with clock as materialized (
+    select pg_catalog.clock_timestamp() as at
+), ended as materialized (
+    select j.*
+      from {schema.table("jobs")} as j
+     where j.state = 'leased' and j.due_at <= (select at from clock) and j.format <= %(format)s
+     order by j.due_at
+     limit %(limit)s
+       for update skip locked
+)
+select (select at from clock) as asked_at,
+       {job_columns("ended")}
+  from ended
+ order by ended.id
+"""
+
+
+def leased_by(schema: Schema) -> str:
+    """What does this worker hold?  Leased rows are few, and have an index of their own."""
+    return f"""
+with clock as materialized (
+    select pg_catalog.clock_timestamp() as at
+), held as materialized (
+    select j.*
+      from {schema.table("jobs")} as j
+     where j.state = 'leased' and j.worker = %(worker)s and j.format <= %(format)s
+     order by j.due_at
+     limit %(limit)s
+       for update skip locked
+)
+select (select at from clock) as asked_at,
+       {job_columns("held")}
+  from held
+ order by held.id
+"""
+
+
+def _range(schema: Schema, predicate: str, limit: str, locking: str = "for update skip locked") -> str:
+    """The due rows of one queue and priority, in the order of the claim indexes."""
+    return f"""
+           select j.*
+             from {schema.table("jobs")} as j
+            where j.queue = driver.queue and j.priority = driver.priority
+              and {predicate}
+              and j.due_at <= (select at from clock) and j.due_at >= %(since)s::timestamptz
+              and j.name = any (%(names)s::text[]) and j.format <= %(format)s
+            order by j.due_at, j.seq
+            limit {limit} {locking}"""

@@ -1,0 +1,90 @@
+"""The queue in PostgreSQL, as a worker sees it."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+
+from ...projections.row import FORMAT
+from ..codec import dumps
+from ..ports import Enrolment, Outlook
+from .connection import Link
+from .rows import texts
+from .schema_name import DEFAULT, Schema
+from .settings import Settings
+from .statements import frame, look, workers
+from .transaction import PostgresTransaction
+
+
+class PostgresStore:
+    """Implements ``ports.Store`` on one connection, made when it is first needed.
+
+    A lost connection is made anew by the next call.  One thread uses one store.  Raises InvalidDsn
+    from the first call when libpq cannot read ``dsn``, InvalidValue for an impossible ``schema``.
+    """
+
+    def __init__(
+        self,
+        dsn: str,
+        schema: str = DEFAULT,
+        *,
+        application_name: str = "leasebook worker",
+        settings: Settings | None = None,
+    ) -> None:
+        self._schema = Schema(schema)
+        self._settings = settings or Settings()
+        self._link = Link(dsn, self._settings, application_name)
+
+    @contextmanager
+    def transaction(self) -> Generator[PostgresTransaction]:
+        """Begin; commit when the block ends, roll back when it raises."""
+        link = self._link
+        try:
+            began = link.say(frame.begin(self._settings))
+            assert began is not None
+            yield PostgresTransaction(link, self._schema, began[0], self._settings.collect_keys)
+            link.commit()
+        except BaseException:
+            link.abandon()
+            raise
+
+    def outlook(self, queues: Sequence[str], names: Sequence[str]) -> Outlook:
+        """One read-only look at what is next."""
+        params = {"queues": texts(queues), "names": texts(names), "format": FORMAT}
+        begin = frame.begin_look(self._settings)
+        ((at, due, lease_end, inbox),) = self._link.once(begin, look.outlook(self._schema), params)
+        return Outlook(at, due, lease_end, inbox)
+
+    def enroll(self, worker: Enrolment) -> None:
+        """Report a new worker for work, with its start in the audit log."""
+        detail = {
+            "name": worker.name,
+            "host": worker.host,
+            "pid": worker.pid,
+            "capacity": worker.capacity,
+            "queues": worker.queues,
+            "code_version": worker.code_version,
+        }
+        params = {**detail, "id": worker.id, "queues": texts(worker.queues)}
+        begin = frame.begin_write(self._settings)
+        params["detail"] = dumps(detail)
+        self._link.once(begin, workers.enroll(self._schema), params)
+
+    def leave(self, worker: str) -> None:
+        """Take a worker off the list after a clean stop, with the stop in the audit log."""
+        begin = frame.begin_write(self._settings)
+        self._link.once(begin, workers.leave(self._schema), {"worker": worker})
+
+    def beat(self, worker: str) -> bool:
+        """Count one heartbeat; False when the worker is not on the list or was declared dead."""
+        begin = frame.begin_light(self._settings)
+        return bool(self._link.once(begin, workers.beat(self._schema), {"worker": worker}))
+
+    def beats(self) -> dict[str, int]:
+        """The beat counts of all living workers."""
+        begin = frame.begin_look(self._settings)
+        return dict(self._link.once(begin, workers.beats(self._schema), {}))
+
+    def close(self) -> None:
+        """Give back the connection."""
+        self._link.close()

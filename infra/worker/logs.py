@@ -1,0 +1,59 @@
+"""The lines that a worker logs: one for each fact, nothing for a plain success."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ...domain.events import Event, Failed, LeaseExpired, Released, RetryScheduled
+from ...domain.job import Job
+from ...domain.log import Change
+from ...domain.values import HOLDING
+from ..app.logs import get_logger
+from .answers import Report
+from .settle import Refusal
+
+IMPORTANT = "[IMPORTANT] Failed on job"
+
+
+log = get_logger("leasebook.worker")
+
+
+def log_changes(changes: Iterable[Change], worker: str) -> None:
+    """The lines for what a committed transaction ended: nothing for a plain success."""
+    for each in changes:
+        _log_end(each.after, each.events[-1], worker)
+
+
+def _log_end(job: Job, event: Event, worker: str) -> None:
+    facts: dict[str, object] = {"job": str(job.id), "name": job.spec.name}
+    match event:
+        case Failed():
+            attempts = f"{job.attempts}/{job.spec.policy.retries + 1}"
+            facts.update(attempts=attempts, outcome=event.outcome, error=event.error)
+            if event.outcome in HOLDING:
+                log.error(IMPORTANT, **facts)
+            else:
+                log.warning("job failed", **facts)
+        case RetryScheduled():
+            log.warning(
+                "run failed", attempt=job.attempts, due=job.due_at, error=event.error, **facts
+            )
+        case LeaseExpired():
+            log.warning("lease expired", attempt=job.attempts, cause=event.cause, **facts)
+        case Released():
+            log.info("job given back", reason=event.reason, due=job.due_at, **facts)
+        case _:
+            log.debug(event.kind, **facts)
+
+
+def log_refusals(refusals: Iterable[Refusal]) -> None:
+    """The lines for late results."""
+    for refusal in refusals:
+        report: Report = refusal.report
+        log.warning(
+            "late result refused",
+            job=str(report.job.id),
+            name=report.job.spec.name,
+            lease=refusal.error.token,
+            current=refusal.error.current,
+        )

@@ -1,0 +1,186 @@
+"""The tick thread: decides when to tick, and passes what a tick brought to those it concerns.
+
+It owns the table of leased jobs.  Handlers never wait for it and it never waits for a handler: the
+two meet at the bell.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from datetime import datetime
+from uuid import UUID
+
+from attrs import define, field
+
+from ...domain.job import Job
+from ...domain.pacing import backoff
+from ..ports import Outlook, Store, StoreUnavailable
+from .answers import Report
+from .bell import Bell
+from .executor import Executor
+from .logs import log, log_changes, log_refusals
+from .settings import WorkerSettings
+from .tick import Ask, Ticked, Ticker, sweep
+
+#: After a change an idle worker looks at what is next, but not more often than this.
+LOOK_SECONDS_MIN = 0.05
+LONG_AGO = float("-inf")
+
+
+@define(eq=False)
+class TickLoop:
+    """Runs ticks until told to stop.  All but ``stop`` is used by one thread only."""
+
+    store: Store
+    ticker: Ticker
+    executor: Executor
+    bell: Bell
+    settings: WorkerSettings
+    on_buried: Callable[[], str]
+    on_idle: Callable[[], None]
+    running: dict[UUID, Job] = field(factory=dict[UUID, Job])
+    stopping: bool = False
+    give_up_at: float = float("inf")
+    _reports: list[Report] = field(factory=list[Report])
+    _more: bool = True
+    _inbox: bool = True
+    _look_at: float = LONG_AGO
+    _looked_at: float = LONG_AGO
+    _collected_at: float = LONG_AGO
+    _full_sweep_at: float = LONG_AGO
+    _failures: int = 0
+    _failing_since: float = LONG_AGO
+
+    def stop(self) -> None:
+        """Lease nothing more; the loop ends when the last run has been settled."""
+        self.stopping = True
+        self.bell.wake()
+
+    def run(self) -> None:
+        """Tick until stopped and settled, or until ``give_up_at``."""
+        while not (self.stopping and not self.running and not self._reports):
+            if time.monotonic() > self.give_up_at:
+                log.error("stop gave up on unsettled runs", runs=len(self.running))
+                return
+            try:
+                self._step()
+                self._recovered()
+            except StoreUnavailable as error:
+                self._unavailable(error)
+
+    def _step(self) -> None:
+        """One round: take what came, then look, tick or wait."""
+        reports, rung = self.bell.take()
+        for report in reports:
+            self._over(report)
+        if rung:
+            self._more = self._inbox = True
+        now = time.monotonic()
+        slots = 0 if self.stopping else self.settings.concurrency - len(self.running)
+        hungry = self._more and slots > 0
+        collect = self._inbox and not self.stopping and now >= self._collect_at
+        if now - self._looked_at >= self.settings.poll:
+            self._look(now)
+        elif self._reports or hungry or collect:
+            self._tick(slots if hungry else 0, collect, now)
+        elif now >= self._look_at:
+            self._look(now)
+        else:
+            self.bell.wait(self._patience(now))
+
+    def _over(self, report: Report) -> None:
+        """Free the slot of a run that ended.  A late report frees none, but is settled like any."""
+        leased = self.running.get(report.job.id)
+        if leased is not None and leased.lease == report.job.lease:
+            del self.running[report.job.id]
+        self._reports.append(report)
+
+    def _tick(self, slots: int, collect: bool, now: float) -> None:
+        full_sweep = now >= self._full_sweep_at
+        ask = Ask(self._reports, tuple(self.running.values()), slots, collect, full_sweep)
+        ticked = self.ticker.tick(ask)
+        self._reports = ticked.settled.again
+        if full_sweep:
+            self._full_sweep_at = now + self.settings.floor_seconds
+        if collect:
+            self._collected_at = now
+            self._inbox = ticked.collected > 0
+        if slots:
+            # Fewer than asked for: the queue held no more.  With no slot free, nobody knows.
+            self._more = ticked.more
+        if not self._more:
+            self._look_at = min(self._look_at, now + LOOK_SECONDS_MIN)
+        self._take_over(ticked)
+
+    def _take_over(self, ticked: Ticked) -> None:
+        for job in ticked.leased:
+            self.running[job.id] = job
+        if ticked.leased:
+            self.executor.start(ticked.leased)
+        for job in ticked.lost:
+            self.running.pop(job.id, None)
+        if ticked.lost:
+            log.warning("leases lost", runs=len(ticked.lost))
+            self.executor.forget(ticked.lost)
+        worker = self.ticker.worker
+        log_changes(ticked.settled.changes, worker)
+        log_changes(ticked.ended, worker)
+        log_refusals(ticked.settled.refused)
+        if ticked.buried:
+            log.error("declared dead by another worker; starting anew", worker=worker)
+            self.ticker.worker = self.on_buried()
+            self._more = True
+
+    def _look(self, now: float) -> None:
+        """Ask what is next: how long to sleep, whether leases ended, whether all is done."""
+        ticker = self.ticker
+        outlook = self.store.outlook(ticker.queues, ticker.names)
+        self._looked_at = now
+        self._inbox = self._inbox or outlook.inbox
+        if _due(outlook.next_lease_end, outlook.at):
+            log_changes(sweep(self.store, self.settings.sweep_jobs), ticker.worker)
+            self._more = True
+        if _due(outlook.next_due, outlook.at):
+            self._more = True
+        self._look_at = now + min(self.settings.poll, _seconds_to_next(outlook))
+        if not (self._more or outlook.inbox or self.running or self._reports):
+            self.on_idle()
+
+    @property
+    def _collect_at(self) -> float:
+        return self._collected_at + self.settings.collect_every
+
+    def _patience(self, now: float) -> float:
+        until = min(self._look_at, self._looked_at + self.settings.poll, self.give_up_at)
+        if self._inbox and not self.stopping:
+            until = min(until, self._collect_at)
+        return max(0.0, until - now)
+
+    def _unavailable(self, error: StoreUnavailable) -> None:
+        now = time.monotonic()
+        if not self._failures:
+            self._failing_since = now
+            log.warning("store unavailable", error=str(error)[:300])
+        self._failures += 1
+        self.bell.wait(min(backoff(self._failures), max(0.0, self.give_up_at - now)))
+
+    def _recovered(self) -> None:
+        if self._failures:
+            outage = time.monotonic() - self._failing_since
+            log.info("store available again", failures=self._failures, seconds=round(outage, 1))
+            self._failures = 0
+            self._more = True
+
+
+def _due(moment: datetime | None, at: datetime) -> bool:
+    return moment is not None and moment <= at
+
+
+def _seconds_to_next(outlook: Outlook) -> float:
+    coming = [
+        (moment - outlook.at).total_seconds()
+        for moment in (outlook.next_due, outlook.next_lease_end)
+        if moment is not None
+    ]
+    return max(0.0, min(coming, default=float("inf")))

@@ -1,0 +1,41 @@
+"""From what a handler did to the answer its run reports."""
+
+from __future__ import annotations
+
+from ...domain.job import Job
+from ...domain.values import ReleaseReason
+from ..app.errors import ResultRefused
+from ..app.registry import JobType
+from ..app.signals import Fail, RateLimited, RetryIn, Snooze
+from .answers import Answer, Broke, GaveBack, Succeeded
+from .failure import bounded, describe, redact
+
+NOTE_CHARS_MAX = 200
+
+
+def succeeded(handler: JobType, value: object) -> Answer:
+    """The answer for a handler that returned ``value``; raises ResultRefused."""
+    return Succeeded() if value is None else Succeeded(handler.encode_result(value))
+
+
+def answer_for(error: BaseException, handler: JobType, job: Job) -> Answer:
+    """The answer for a handler that raised ``error``: a signal it sent, or a failure."""
+    match error:
+        case Snooze():
+            return GaveBack(ReleaseReason.SNOOZE, error.seconds)
+        case RateLimited():
+            return GaveBack(ReleaseReason.RATE_LIMITED, error.retry_after)
+        case RetryIn():
+            return Broke(describe(error), error.seconds)
+        case Fail():
+            text = bounded(redact(error.reason), NOTE_CHARS_MAX * 5)
+            return Broke(text, _delay(handler, job), error.retry)
+        case ResultRefused():
+            return Broke(describe(error), 0.0, retry=False)
+        case _:
+            return Broke(describe(error), _delay(handler, job))
+
+
+def _delay(handler: JobType, job: Job) -> float:
+    """The wait that the registry of this worker sets after the attempt that just ended."""
+    return handler.retry.seconds(job.id, job.attempts + 1)

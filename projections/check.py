@@ -1,0 +1,118 @@
+"""The one checker of invariants, used by tests, long runs and ``leasebook check``.
+
+It reads a log grouped by job, in order of version, and holds one stream at a time; beside it only
+the ids of items seen, since no item may be in two groups.  Given the rows of the claim table, taken
+in one snapshot with the log, it also holds them against the fold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
+from uuid import UUID
+
+from attrs import frozen
+
+from ..domain.events import ItemsJoined
+from ..domain.log import Recorded
+from .invariants import INVARIANTS, RULES
+from .row import Row, SpecRow, StateRow, to_row
+from .streams import Step, Stream, by_job, steps
+
+__all__ = ["INVARIANTS", "KeptRow", "Violation", "check"]
+
+
+class KeptRow(NamedTuple):
+    """A row of the claim table with its sequence number, the ``event_id`` of its birth."""
+
+    seq: int
+    row: Row
+
+
+@frozen
+class Violation:
+    """One invariant that does not hold, with the fewest events that show it (none: a stray row)."""
+
+    invariant: str
+    job_id: UUID
+    text: str
+    events: tuple[Recorded, ...] = ()
+
+    def __str__(self) -> str:
+        where = ", ".join(str(recorded.version) for recorded in self.events)
+        at = f" (version {where})" if where else ""
+        return f"{self.invariant} broken by job {self.job_id}{at}: {self.text}"
+
+
+def check(
+    log: Iterable[Recorded], rows: Mapping[UUID, KeptRow] | None = None
+) -> Iterator[Violation]:
+    """Every violation in ``log``, and in ``rows`` when they are given.
+
+    ``rows`` holds the claim table by job id; only ids that have a row are in it.
+    """
+    grouped: dict[int, UUID] = {}
+    seen: set[UUID] = set()
+    for stream in by_job(log):
+        job_id, life = stream[0].job_id, steps(stream)
+        if not life:
+            yield Violation("I2", job_id, "it does not begin with its birth", stream[:1])
+        for name, rule in RULES:
+            for text, events in rule(life):
+                yield Violation(name, job_id, text, events)
+        yield from _items_once(stream, grouped)
+        if rows is not None:
+            if job_id in rows:
+                seen.add(job_id)
+            if life:
+                yield from _same_row(life, rows.get(job_id))
+    for job_id in () if rows is None else rows:
+        if job_id not in seen:
+            yield Violation("I13", job_id, "it has a row and no stream")
+
+
+def _items_once(stream: Stream, grouped: dict[int, UUID]) -> Iterator[Violation]:
+    """I18 over the whole log: no item is in two collections."""
+    for here in stream:
+        if not isinstance(here.event, ItemsJoined):
+            continue
+        for item in here.event.item_ids:
+            if item in grouped:
+                text = f"item {item} had joined job {grouped[item]} before"
+                yield Violation("I18", here.job_id, text, (here,))
+            grouped[item] = here.job_id
+
+
+def _same_row(life: tuple[Step, ...], kept: KeptRow | None) -> Iterator[Violation]:
+    """I13: the row of a job is what the fold of its stream gives."""
+    birth, last = life[0].recorded, life[-1]
+    expected = to_row(last.after)
+    if expected is None or kept is None:
+        if expected is not None:
+            text = f"it is {last.after.state} and has no row"
+            yield Violation("I13", birth.job_id, text, (last.recorded,))
+        if kept is not None:
+            text = f"it is {last.after.state} and not held, yet it has a row"
+            yield Violation("I13", birth.job_id, text, (last.recorded,))
+        return
+    differing = _differing(kept.row, expected)
+    if kept.seq != birth.event_id:
+        differing.insert(0, f"seq is {kept.seq}, its birth is event {birth.event_id}")
+    if differing:
+        yield Violation("I13", birth.job_id, "; ".join(differing), (last.recorded,))
+
+
+def _differing(kept: Row, expected: Row) -> list[str]:
+    """The columns that differ, without values of arguments, which may be private or huge."""
+    found: list[str] = []
+    names = (*SpecRow._fields, *StateRow._fields)
+    for name, value, wanted in zip(
+        names, (*kept[0], *kept[1]), (*expected[0], *expected[1]), strict=True
+    ):
+        if value == wanted:
+            continue
+        if name in ("args", "items"):
+            found.append(f"{name} differ from the log")
+        else:
+            found.append(f"{name} is {value}, by the log {wanted}")
+    return found

@@ -1,0 +1,118 @@
+"""PostgreSQL under test, looked at through a connection and SQL of the tests' own."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from time import monotonic
+from typing import Any
+from uuid import UUID
+
+import psycopg
+from attrs import evolve as replace
+from psycopg import sql
+
+from leasebook.domain.log import Recorded
+from leasebook.infra.codec import EventRow, decode, encode_spec
+from leasebook.infra.ports import Order, Receipt, Store
+from leasebook.infra.postgres.callers import accept
+from leasebook.infra.postgres.schema_name import Schema
+from leasebook.infra.postgres.store import PostgresStore
+from leasebook.projections.check import KeptRow
+from leasebook.projections.row import SpecRow, StateRow
+
+from .ground import WAIT_SECONDS_MAX, Accept
+
+DOCUMENTS = {"args": "args::text", "items": "items::text[]"}
+
+
+class PostgresGround:
+    """Implements ``Ground`` on a fresh, migrated database."""
+
+    def __init__(self, dsn: str, schema: str) -> None:
+        self._dsn = dsn
+        self._schema = schema
+        self._connection = psycopg.connect(dsn, autocommit=True)
+        self._stores: list[Store] = []
+
+    def close(self) -> None:
+        for store in self._stores:
+            store.close()
+        self._connection.close()
+
+    def reset(self) -> None:
+        with self._connection.transaction():
+            for switch in ("disable trigger", "enable always trigger"):
+                for table in ("job_events", "audit_log"):
+                    name = f"{table}_append_only"
+                    self._do(f"alter table {{schema}}.{table} {switch} {name}")
+                if switch == "disable trigger":
+                    tables = ("job_events", "jobs", "group_inbox", "workers", "audit_log")
+                    self._do("truncate " + ", ".join(f"{{schema}}.{table}" for table in tables))
+
+    def store(self) -> Store:
+        store = PostgresStore(self._dsn, schema=self._schema)
+        self._stores.append(store)
+        return store
+
+    @contextmanager
+    def caller(self) -> Generator[Accept]:
+        with psycopg.connect(self._dsn) as connection:
+
+            def give(orders: Sequence[Order]) -> Sequence[Receipt]:
+                receipts = accept(Schema(self._schema), connection, orders)
+                assert isinstance(receipts, tuple)
+                return receipts
+
+            yield give
+
+    def put_items(self, orders: Sequence[Order], at: datetime) -> None:
+        for order in orders:
+            spec = order.spec
+            self._do(
+                "insert into {schema}.group_inbox (at, queue, name, group_key, subject, item, spec)"
+                " values (%s, %s, %s, %s, %s, %s, %s)",
+                at, spec.queue, spec.name, spec.group_key, spec.subject, spec.args,
+                encode_spec(replace(spec, args="null")),
+            )  # fmt: skip
+
+    def log(self) -> list[Recorded]:
+        lines = self._do(
+            "select job_id, version, event_id, xid, kind, at, due_at, lease, worker, data::text"
+            " from {schema}.job_events order by job_id, version"
+        )
+        return [Recorded(*line[:4], decode(line[0], EventRow(*line[4:]))) for line in lines]
+
+    def rows(self) -> dict[UUID, KeptRow]:
+        names = SpecRow._fields + StateRow._fields
+        columns = ", ".join(DOCUMENTS.get(name, name) for name in names)
+        rows: dict[UUID, KeptRow] = {}
+        for seq, *values in self._do(f"select seq, {columns} from {{schema}}.jobs"):
+            cut = len(SpecRow._fields)
+            state = StateRow(*values[cut:])
+            state = state._replace(items=tuple(state.items or ()))
+            rows[values[0]] = KeptRow(seq, (SpecRow(*values[:cut]), state))
+        return rows
+
+    def inbox(self) -> int:
+        return int(self._do("select count(*) from {schema}.group_inbox")[0][0])
+
+    def audit(self) -> list[tuple[str, UUID | None, str | None]]:
+        lines = self._do("select kind, job_id, worker from {schema}.audit_log order by id")
+        return [(kind, job_id, worker) for kind, job_id, worker in lines]
+
+    def somebody_waits(self) -> bool:
+        question = (
+            "select exists (select from pg_stat_activity"
+            " where datname = current_database() and wait_event_type = 'Lock')"
+        )
+        give_up = monotonic() + WAIT_SECONDS_MAX
+        while not (waits := bool(self._do(question)[0][0])) and monotonic() < give_up:
+            pass
+        return waits
+
+    def _do(self, text: str, *values: object) -> list[tuple[Any, ...]]:
+        statement = sql.SQL(text).format(schema=sql.Identifier(self._schema))  # pyright: ignore[reportArgumentType]
+        cursor = self._connection.execute(statement, values)
+        return [] if cursor.description is None else cursor.fetchall()

@@ -1,0 +1,2 @@
+
+select version_num from "leasebook"."leasebook_version" order by version_num
