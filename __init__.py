@@ -10,14 +10,69 @@ from typing import TYPE_CHECKING
 
 # Public name -> module that defines it. Each name stands in __all__ too, and type checkers read it
 # from an import below, `from leasebook.infra.app import Book`; tests/test_face.py compares them.
-_LAZY: dict[str, str] = {}
+_LAZY: dict[str, str] = {
+    "AI_STEPS": "leasebook.domain",
+    "Book": "leasebook.infra.app",
+    "Fail": "leasebook.infra.app",
+    "Group": "leasebook.domain",
+    "InvalidValue": "leasebook.domain",
+    "LeasebookError": "leasebook.domain",
+    "NoTransaction": "leasebook.infra.postgres.caller_errors",
+    "PRODUCT_EVENTS": "leasebook.domain",
+    "RateLimited": "leasebook.infra.app",
+    "Receipt": "leasebook.infra.ports",
+    "Retry": "leasebook.domain",
+    "RetryIn": "leasebook.infra.app",
+    "Run": "leasebook.infra.app",
+    "Snooze": "leasebook.infra.app",
+    "WORKFLOW_ACTIONS": "leasebook.domain",
+}
 
-__all__ = ["__version__"]
+__all__ = [
+    "AI_STEPS",
+    "PRODUCT_EVENTS",
+    "WORKFLOW_ACTIONS",
+    "Book",
+    "Fail",
+    "Group",
+    "InvalidValue",
+    "LeasebookError",
+    "NoTransaction",
+    "RateLimited",
+    "Receipt",
+    "Retry",
+    "RetryIn",
+    "Run",
+    "Snooze",
+    "__version__",
+]
 
 __version__: str
 
 if TYPE_CHECKING:
-    pass
+    from leasebook.domain import (
+        AI_STEPS,
+        PRODUCT_EVENTS,
+        WORKFLOW_ACTIONS,
+        Group,
+        InvalidValue,
+        LeasebookError,
+        Retry,
+    )
+    from leasebook.infra.app import (
+        Book,
+        Fail,
+        RateLimited,
+        RetryIn,
+        Run,
+        Snooze,
+    )
+    from leasebook.infra.ports import (
+        Receipt,
+    )
+    from leasebook.infra.postgres.caller_errors import (
+        NoTransaction,
+    )
 else:
     # Hidden from type checkers, which would otherwise accept every misspelt name.
     def __getattr__(name: str) -> object:

@@ -16,14 +16,15 @@ from time import monotonic
 
 from attrs import frozen
 from sqlalchemy import DateTime, String
+from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column
 
 from leasebook import Book, Group, RateLimited, Retry, Run
 
 book = Book(schema="leasebook_demo")
 
-CALLS_A_SECOND = 120
-ANSWER_SECONDS = 0.02
+CALLS_A_SECOND = 150
+ANSWER_SECONDS = 0.01
 
 
 class Base(DeclarativeBase):
@@ -34,7 +35,7 @@ class Page(Base):
     """A page and how often it has changed."""
 
     __tablename__ = "pages"
-    __table_args__ = {"schema": "leasebook_demo"}
+    __table_args__ = ({"schema": "leasebook_demo"},)
 
     path: Mapped[str] = mapped_column(String, primary_key=True)
     changes: Mapped[int]
@@ -69,7 +70,7 @@ def _take_call() -> None:
     retry=Retry(3, delay=1, factor=2, jitter=0.2),
     timeout=30,
     lease=20,
-    group=Group(window=0.5, max_hold=3, max_size=50),
+    group=Group(window=2, max_hold=5, max_size=50),
 )
 async def sync_page(run: Run, items: list[PageChanged]) -> dict[str, int]:
     """Send the newest state of a page to the index once, however many changes it had."""
@@ -83,10 +84,11 @@ async def sync_page(run: Run, items: list[PageChanged]) -> dict[str, int]:
 
 def page_changed(session: Session, change: PageChanged) -> None:
     """One business transaction: the page's row and its job's item, together or not at all."""
-    page = session.get(Page, change.path)
-    if page is None:
-        session.add(Page(path=change.path, changes=1, changed_at=change.at))
-    else:
-        page.changes += 1
-        page.changed_at = change.at
+    written = insert(Page).values(path=change.path, changes=1, changed_at=change.at)
+    session.execute(
+        written.on_conflict_do_update(
+            index_elements=[Page.path],
+            set_={"changes": Page.changes + 1, "changed_at": written.excluded.changed_at},
+        )
+    )
     sync_page.enqueue(session, change, group_key=change.path, subject=change.path)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from inspect import Signature
-from typing import Any
+from typing import Any, cast
 
 import attrs
 
@@ -46,21 +46,25 @@ def bind(face: Face, args: tuple[object, ...], kwargs: Mapping[str, object]) -> 
     names = face.signature.parameters
     for name in kwargs:
         if name not in names:
-            raise InvalidValue(f"{ROOT}.{name[:60]}", "an unknown argument", suggestion(name, names))
+            raise InvalidValue(
+                f"{ROOT}.{name[:60]}", "an unknown argument", suggestion(name, names)
+            )
     try:
-        bound = face.signature.bind(*args, **kwargs)
+        bound = face.signature.bind_partial(*args, **kwargs)
     except TypeError as error:
         takes = ", ".join(names) or "no arguments"
         raise InvalidValue(ROOT, f"a call with {error}", f"{face.name} takes {takes}") from None
     bound.apply_defaults()
+    for name in names:
+        if name not in bound.arguments:
+            raise InvalidValue(f"{ROOT}.{name}", "a missing argument", "give it")
     return dict(bound.arguments)
 
 
 def encode(face: Face, values: Mapping[str, object]) -> Json:
     """The document of bound arguments.  Raises InvalidValue with the path of the bad field."""
     document = {
-        name: _to_json(value, face.hints[name], f"{ROOT}.{name}")
-        for name, value in values.items()
+        name: _to_json(value, face.hints[name], f"{ROOT}.{name}") for name, value in values.items()
     }
     return _checked(ROOT, document, face.hints)
 
@@ -76,7 +80,9 @@ def encode_named(face: Face, values: Mapping[str, object]) -> Json:
             document[name] = _to_json(parameter.default, face.hints[name], f"{ROOT}.{name}")
     for name in document:
         if name not in known:
-            raise InvalidValue(f"{ROOT}.{name[:60]}", "an unknown argument", suggestion(name, known))
+            raise InvalidValue(
+                f"{ROOT}.{name[:60]}", "an unknown argument", suggestion(name, known)
+            )
     return _checked(ROOT, document, face.hints)
 
 
@@ -92,10 +98,13 @@ def decode(face: Face, args: Json) -> dict[str, object]:
 
     (An older worker may meet arguments that a newer producer wrote.)
     """
-    document = json.loads(args)
-    if not isinstance(document, dict):
-        raise InvalidValue(ROOT, kind(document), "arguments are an object")
-    given: dict[str, object] = document
+    given: Any = json.loads(args)
+    if not isinstance(given, dict):
+        raise InvalidValue(ROOT, kind(given), "arguments are an object")
+    return _decode(face, cast(dict[str, object], given))
+
+
+def _decode(face: Face, given: dict[str, object]) -> dict[str, object]:
     for name in given:
         if name not in face.hints:
             remedy = suggestion(name, face.hints)

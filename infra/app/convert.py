@@ -40,6 +40,7 @@ from ...domain.errors import InvalidValue
 from .errors import shown, suggestion
 from .plain import Mismatch, kind, path_of
 
+
 class Refused(ValueError):
     """A value was refused at a place that the converter knows and this code does not."""
 
@@ -103,7 +104,9 @@ def _structure_uuid(value: object, _: object) -> UUID:
 
 
 def _structure_bytes(value: object, _: object) -> bytes:
-    parsed: bytes = _from_text(value, "Base64 text", lambda text: base64.b64decode(text, validate=True))
+    parsed: bytes = _from_text(
+        value, "Base64 text", lambda text: base64.b64decode(text, validate=True)
+    )
     return parsed
 
 
@@ -247,7 +250,7 @@ def _unknown_field(
     known: list[str] = []
     if attrs.has(error.cl):
         known = [each.name for each in attrs.fields(error.cl)]
-    elif error.cl is not None:
+    else:
         known = list(getattr(error.cl, "__annotations__", {}))
     return InvalidValue(path_of(root, (*trail, name)), "an unknown field", suggestion(name, known))
 

@@ -21,7 +21,7 @@ def suggestion(word: str, known: Iterable[str]) -> str:
     names = sorted(known)
     near = get_close_matches(word[:WORD_CHARS_MAX], names, n=1, cutoff=0.6)
     if near:
-        return f"did you mean {near[0]!r}?"
+        return f"perhaps {near[0]!r} was meant"
     if not names:
         return "there are none"
     more = ", …" if len(names) > 20 else ""
@@ -35,7 +35,7 @@ class UnknownName(LeasebookError, LookupError):
 
     def __init__(self, name: str, known: Iterable[str]) -> None:
         hint = suggestion(name, known)
-        super().__init__(f"no job type is named {shown(name)}: {hint}")
+        super().__init__(f"no job type is named {shown(name)}: {hint}.")
         self.name = name
 
 
@@ -58,7 +58,9 @@ class HandlerRefused(LeasebookError, TypeError):
     code = "handler_refused"
 
     def __init__(self, handler: str, parameter: str | None, seen: str, remedy: str) -> None:
-        place = f"handler {handler}" if parameter is None else f"parameter {parameter!r} of {handler}"
+        place = (
+            f"handler {handler}" if parameter is None else f"parameter {parameter!r} of {handler}"
+        )
         super().__init__(f"{place}: {seen}. {remedy}.")
         self.handler = handler
         self.parameter = parameter

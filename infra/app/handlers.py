@@ -99,9 +99,7 @@ def read(handler: Any, grouped: bool, localns: Mapping[str, Any]) -> Face:
         signature.replace(parameters=rest, return_annotation=signature.empty),
         inspect.iscoroutinefunction(handler),
         tuple(
-            name
-            for name, each in signature.parameters.items()
-            if each.kind is each.POSITIONAL_ONLY
+            name for name, each in signature.parameters.items() if each.kind is each.POSITIONAL_ONLY
         ),
     )
     for name, hint in hints.items():

@@ -23,6 +23,8 @@ log = get_logger("leasebook.notifier")
 FIRST_WAITS_SECONDS = (0.001, 0.002, 0.005, 0.01)
 WAIT_SECONDS_MAX = 1.0
 DEBOUNCE_SECONDS = 0.005
+#: A busy producer rings no more often than so: its workers are awake anyway.
+QUIET_SECONDS = 0.02
 #: After an error the server is left alone for so long.
 PAUSE_SECONDS = 1.0
 #: More open transactions than this are not watched; the oldest are forgotten first.
@@ -50,7 +52,14 @@ class Notifier:
 
     def __init__(self, connect: Callable[[], Commits]) -> None:
         self._connect = connect
-        self._start_anew()
+        self._changed = threading.Condition()
+        self._pending: dict[int, None] = {}
+        self._thread: threading.Thread | None = None
+        self._step = 0
+        self._fresh = False
+        self._closing = False
+        self._paused_until = 0.0
+        self._quiet_until = 0.0
         _ALL.add(self)
 
     def watch(self, xids: Iterable[int]) -> None:
@@ -58,9 +67,7 @@ class Notifier:
         with self._changed:
             if self._closing or time.monotonic() < self._paused_until:
                 return
-            # The wait of a transaction starts anew with each of its enqueues: it still works.
-            new = dict.fromkeys(xids, 0.0)
-            self._pending.update(new)
+            self._pending.update(dict.fromkeys(xids))
             while len(self._pending) > PENDING_MAX:
                 del self._pending[next(iter(self._pending))]
             self._step = 0
@@ -98,12 +105,13 @@ class Notifier:
 
     def _start_anew(self) -> None:
         self._changed = threading.Condition()
-        self._pending: dict[int, float] = {}
-        self._thread: threading.Thread | None = None
+        self._pending = {}
+        self._thread = None
         self._step = 0
         self._fresh = False
         self._closing = False
         self._paused_until = 0.0
+        self._quiet_until = 0.0
 
     def _serve(self) -> None:
         commits: Commits | None = None
@@ -128,9 +136,17 @@ class Notifier:
                     self._thread = None
                     return None
                 self._changed.wait()
-            if not self._closing:
-                self._fresh = False
-                self._changed.wait_for(lambda: self._closing or self._fresh, self._patience())
+            wake_at = float("inf")
+            self._fresh = True
+            while not self._closing:
+                now = time.monotonic()
+                if self._fresh:
+                    # A new transaction hastens the next question and never puts it off.
+                    self._fresh = False
+                    wake_at = max(self._quiet_until, min(wake_at, now + self._patience()))
+                if wake_at <= now:
+                    break
+                self._changed.wait(wake_at - now)
             return list(self._pending)
 
     def _patience(self) -> float:
@@ -146,14 +162,13 @@ class Notifier:
             # Trailing edge: others that commit now are told of by the same ring.
             until = time.monotonic() + DEBOUNCE_SECONDS
             with self._changed:
-                self._changed.wait_for(
-                    lambda: self._closing, max(0.0, until - time.monotonic())
-                )
+                self._changed.wait_for(lambda: self._closing, max(0.0, until - time.monotonic()))
                 rest = list(self._pending)
             if rest:
                 self._settle(commits, rest)
         if committed:
             commits.ring()
+            self._quiet_until = time.monotonic() + QUIET_SECONDS
         with self._changed:
             if self._closing:
                 self._pending.clear()

@@ -71,7 +71,9 @@ TYPE_OPTIONS = frozenset({*TypeOptions.__annotations__, "group"})
 ENQUEUE_OPTIONS = frozenset({*EnqueueOptions.__annotations__, "group_key"})
 
 
-def check_known(given: Iterable[str], known: Iterable[str], what: str = "an unknown option") -> None:
+def check_known(
+    given: Iterable[str], known: Iterable[str], what: str = "an unknown option"
+) -> None:
     """Raise InvalidValue for an option that is not known, saying which was probably meant."""
     names = frozenset(known)
     for name in given:

@@ -7,9 +7,9 @@ can be mended, for results, whose job must not be stranded by them.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from enum import Enum
-from typing import Any
+from typing import Any, cast
 
 from attrs import define, field, frozen
 
@@ -19,7 +19,10 @@ from .errors import ResultRefused
 
 DEPTH_MAX = 100
 
-TOO_DEEP = (f"nesting deeper than {DEPTH_MAX}", "flatten it, or store it elsewhere and pass its key")
+TOO_DEEP = (
+    f"nesting deeper than {DEPTH_MAX}",
+    "flatten it, or store it elsewhere and pass its key",
+)
 TOO_LARGE = "keep large data in a table or a file and pass its key"
 NOT_FINITE = "JSON has no NaN and no infinities; give None, or a text"
 
@@ -44,6 +47,11 @@ def path_of(root: str, trail: Iterable[str | int]) -> str:
     # The path itself must be printable whatever the keys hold.
     text = (root + "".join(steps)).replace("\0", "\\0")
     return text.encode("utf-8", "backslashreplace").decode()[:400]
+
+
+def _pairs(value: Any) -> Iterable[tuple[Any, Any]]:
+    pairs: Iterable[tuple[Any, Any]] = value.items()
+    return pairs
 
 
 @define
@@ -109,7 +117,7 @@ class _Checker:
                 self.check(each)
                 self.trail.pop()
             return
-        for key, each in value.items():
+        for key, each in _pairs(value):
             if not isinstance(key, str) or isinstance(key, Enum):
                 raise self.refuse(f"{kind(key)} as a key", "JSON keys are texts; give a str")
             self.trail.append(key)
@@ -128,13 +136,13 @@ def check(root: str, value: object, bytes_max: int = ARGS_BYTES_MAX) -> None:
 
 
 def escape(text: str) -> str:
-    r"""``text`` made storable: NUL and lone surrogates as the six characters ``\u0000``, ``\ud800``."""
+    r"""``text`` made storable: NUL and lone surrogates as the characters ``\u0000``, ``\ud800``."""
     if "\0" in text:
         text = text.replace("\0", "\\u0000")
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
 
 
-def escaped(value: object, depth: int = 0) -> object:
+def escaped(value: Any, depth: int = 0) -> object:
     """A result made storable, or ResultRefused.
 
     Texts are escaped, integers beyond 2^53 become texts, integer keys too (as ``json`` does).
@@ -153,13 +161,19 @@ def escaped(value: object, depth: int = 0) -> object:
                 raise ResultRefused("result", repr(value), NOT_FINITE)
             return value
         case list() | tuple():
-            items: Iterable[object] = value
-            return [escaped(each, depth + 1) for each in items]
+            return _escaped_list(cast(list[object], value), depth + 1)
         case dict():
-            pairs: Iterable[tuple[object, object]] = value.items()
-            return {_key(key): escaped(each, depth + 1) for key, each in pairs}
+            return _escaped_dict(cast(dict[object, object], value), depth + 1)
         case _:
             raise ResultRefused("result", kind(value), "return what JSON can hold, or None")
+
+
+def _escaped_list(items: Iterable[object], depth: int) -> list[object]:
+    return [escaped(each, depth) for each in items]
+
+
+def _escaped_dict(pairs: Mapping[object, object], depth: int) -> dict[str, object]:
+    return {_key(key): escaped(each, depth) for key, each in pairs.items()}
 
 
 def _key(key: object) -> str:

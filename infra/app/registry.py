@@ -7,7 +7,7 @@ A registered handler is a JobType from then on: ``sync_page.enqueue(session, ...
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from ...domain import limits
 from ...domain.errors import InvalidValue
@@ -107,16 +107,13 @@ class JobType:
         check_known(options, ENQUEUE_OPTIONS)
         if self.group is not None:
             document = arguments.encode_item(self.face, args, loosely=True)
-        elif isinstance(args, Mapping):
-            named: Mapping[str, object] = args
-            document = arguments.encode_named(self.face, named)
+        elif isinstance(args, dict):
+            document = arguments.encode_named(self.face, _texts(cast(dict[object, object], args)))
         else:
             raise InvalidValue("args", kind(args), "give a dict of the arguments by name")
         return make_order(self.defaults, document, options)
 
-    def submit(
-        self, caller: object, orders: Sequence[Order]
-    ) -> Receipts | Awaitable[Receipts]:
+    def submit(self, caller: object, orders: Sequence[Order]) -> Receipts | Awaitable[Receipts]:
         """Hand checked orders to the store in the caller's transaction."""
         return self._submit(caller, orders)
 
@@ -138,8 +135,7 @@ class JobType:
             return (given,)
         if not isinstance(given, tuple):
             raise InvalidValue(f"[{place}]", kind(given), "give the arguments as a tuple")
-        values: tuple[object, ...] = given
-        return values
+        return cast(tuple[object, ...], given)
 
     def _split(
         self, given: Mapping[str, object], options: Mapping[str, object]
@@ -166,6 +162,14 @@ class JobType:
         return f"<job type {self.name!r}: {self.face.name}>"
 
 
+def _texts(given: dict[object, object]) -> dict[str, object]:
+    """Arguments by name, when every name is a text."""
+    for name in given:
+        if not isinstance(name, str):
+            raise InvalidValue("args", f"{kind(name)} as a name", "names of arguments are texts")
+    return cast(dict[str, object], given)
+
+
 async def _first(receipts: Awaitable[Receipts]) -> Receipt:
     return (await receipts)[0]
 
@@ -187,15 +191,15 @@ def parts_of(
         on_exhausted_of(options.get("on_exhausted", "hold")),
     )
     face = read(handler, group is not None, localns)
-    for name in face.hints:
-        if name in ENQUEUE_OPTIONS:
+    for parameter in face.hints:
+        if parameter in ENQUEUE_OPTIONS:
             raise HandlerRefused(
                 face.name,
-                name,
+                parameter,
                 "an option of enqueue has that name",
                 "Give the parameter another one",
             )
-    name = options.get("name", handler.__name__)
+    name: object = options.get("name", handler.__name__)
     defaults = Defaults(
         limits.check_text("name", name, limits.NAME_BYTES_MAX),  # type: ignore[arg-type]
         check_queue(options.get("queue", "default")),

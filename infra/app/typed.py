@@ -8,10 +8,20 @@ of up to three arguments; ``resize.options(queue="slow").enqueue(session, 1, b="
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, TypeAlias, TypeVar, Unpack, overload
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Generic,
+    ParamSpec,
+    Protocol,
+    TypeAlias,
+    TypeVar,
+    Unpack,
+    overload,
+)
 
 from ..ports import Receipt
-from .options import EnqueueOptions, ItemOptions
+from .options import ENQUEUE_OPTIONS, EnqueueOptions, ItemOptions, check_known
 from .registry import JobType
 
 if TYPE_CHECKING:
@@ -20,14 +30,9 @@ if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession, async_scoped_session
     from sqlalchemy.orm import Session, scoped_session
 
-    SyncCaller: TypeAlias = (
-        Session | scoped_session[Any] | Connection | psycopg.Connection[Any]
-    )
+    SyncCaller: TypeAlias = Session | scoped_session[Any] | Connection | psycopg.Connection[Any]
     AsyncCaller: TypeAlias = (
-        AsyncSession
-        | async_scoped_session[Any]
-        | AsyncConnection
-        | psycopg.AsyncConnection[Any]
+        AsyncSession | async_scoped_session[Any] | AsyncConnection | psycopg.AsyncConnection[Any]
     )
 
 P = ParamSpec("P")
@@ -91,11 +96,12 @@ class SingleJob(JobType, Generic[P]):
     """A job type whose every enqueue is a job of its own."""
 
     def check(self, *args: P.args, **kwargs: P.kwargs) -> None:
-        """Raise InvalidValue, with the path of the bad field, as an enqueue would.  Writes nothing."""
+        """Raise InvalidValue where an enqueue would, and write nothing."""
         self.order(args, kwargs, {})
 
     def options(self, **options: Unpack[EnqueueOptions]) -> Prepared[P]:
         """Choose options first, so that every argument may be given by name."""
+        check_known(options, ENQUEUE_OPTIONS)
         return Prepared(self, options)
 
     @overload
@@ -178,7 +184,7 @@ class GroupedJob(JobType, Generic[T]):
     """A job type whose items with one key join into one job."""
 
     def check(self, item: T, /) -> None:
-        """Raise InvalidValue, with the path of the bad field, as an enqueue would.  Writes nothing."""
+        """Raise InvalidValue where an enqueue would, and write nothing."""
         self.order((item,), {}, {"group_key": "-"})
 
     @overload

@@ -18,7 +18,7 @@ from ...projections.report import summarise, worst
 from ...projections.story import Line, tell
 from ..app.book import Book
 from ..postgres.reader import PostgresReader
-from .demo_run import KILL_AT, SCHEMA, Producer, Workers, prepare, read_events
+from .demo_run import KILL_AT, SCHEMA, Producers, Workers, prepare, read_events
 from .demo_view import Moment, depth_of, live, report_panel
 from .options import dsn_option, json_option
 from .output import FINDING, answering, console, finish, print_json
@@ -58,14 +58,14 @@ def _run(
     began = monotonic()
     engine = book.engine()
     prepare(engine)
-    producer = Producer(engine, read_events(most))
+    producers = Producers(engine, read_events(most))
     workers = Workers(book.dsn, logs)
     reader = PostgresReader(book.dsn, SCHEMA)
     try:
         for name in ("ada", "grace"):
             workers.start(name)
-        producer.start()
-        moments = _watch(producer, workers, reader, began)
+        producers.start()
+        moments = _watch(producers, workers, reader, began)
         if quiet:
             for _ in moments:
                 pass
@@ -74,11 +74,11 @@ def _run(
                 for moment in moments:
                     screen.update(live(moment))
     finally:
-        producer.stop()
+        producers.stop()
         workers.stop()
-    if producer.failure is not None:
-        raise producer.failure
-    report = _report(reader, engine, producer, monotonic() - began)
+    if producers.failure is not None:
+        raise producers.failure
+    report = _report(reader, engine, producers, monotonic() - began)
     with reader.snapshot() as snapshot:
         story = tell(worst(snapshot.log()) or (), {})
     reader.close()
@@ -87,30 +87,30 @@ def _run(
 
 
 def _watch(
-    producer: Producer, workers: Workers, reader: PostgresReader, began: float
+    producers: Producers, workers: Workers, reader: PostgresReader, began: float
 ) -> Iterator[Moment]:
     """Look twice a second until all is worked off; kill a worker on the way."""
     note = "two workers, ada and grace"
     last_at, last_accepted, last_runs = began, 0, 0
     while True:
         sleep(LOOK_SECONDS)
-        running, now = producer.running, monotonic()
+        running, now = producers.running, monotonic()
         depth, counts = depth_of(reader.stats()), reader.counts()
         runs = counts.get("completed.v1", 0)
         passed = now - last_at
         yield Moment(
             now - began,
-            len(producer.events),
-            producer.accepted,
-            (producer.accepted - last_accepted) / passed,
+            len(producers.events),
+            producers.accepted,
+            (producers.accepted - last_accepted) / passed,
             runs,
             (runs - last_runs) / passed,
             counts.get("lease_expired.v1", 0),
             depth,
             note,
         )
-        last_at, last_accepted, last_runs = now, producer.accepted, runs
-        share = producer.accepted / len(producer.events)
+        last_at, last_accepted, last_runs = now, producers.accepted, runs
+        share = producers.accepted / len(producers.events)
         if workers.killed is None and share >= KILL_AT and depth["running"]:
             workers.kill("ada")
             workers.start("edith")
@@ -124,7 +124,7 @@ def _watch(
 
 
 def _report(
-    reader: PostgresReader, engine: Engine, producer: Producer, seconds: float
+    reader: PostgresReader, engine: Engine, producers: Producers, seconds: float
 ) -> dict[str, Any]:
     """Everything from the log and the business tables, nothing from the demo's own counting."""
     with engine.connect() as connection:
@@ -134,7 +134,6 @@ def _report(
         violations = sum(1 for _ in check(snapshot.log(), snapshot.rows()))
     return {
         "events": int(changes or 0),
-        "accepted_per_second": round(producer.accepted / max(producer.seconds, 0.001)),
         "groups": summary.groups,
         "runs": summary.runs,
         "runs_saved": summary.runs_saved,

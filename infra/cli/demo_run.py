@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from importlib.resources import files
 from pathlib import Path
-from time import monotonic
+from zlib import crc32
 
 from attrs import define, field
 from sqlalchemy import Engine, text
@@ -24,6 +24,7 @@ from ...examples.pages import Base, PageChanged, book, page_changed
 SCHEMA = book.schema
 EVENTS_FILE = "page-events.csv.gz"
 CONCURRENCY = 40
+PRODUCERS = 4
 #: When this share of the events is accepted, a worker is killed in mid-run.
 KILL_AT = 0.4
 WORKER_OPTIONS = ("--heartbeat", "1", "--dead-after", "5", "--log-format", "json")
@@ -49,44 +50,52 @@ def prepare(engine: Engine) -> None:
 
 
 @define(eq=False)
-class Producer:
-    """Replays the events at speed, each in its own business transaction, from one thread."""
+class Producers:
+    """Replay the events at speed, each in its own business transaction, from a few threads.
+
+    A page belongs to one thread, as it would to one session of its service, so that its events
+    keep their order.
+    """
 
     engine: Engine
     events: list[PageChanged]
-    accepted: int = 0
-    seconds: float = 0.0
     failure: BaseException | None = None
+    _accepted: list[int] = field(factory=lambda: [0] * PRODUCERS)
     _stop: threading.Event = field(factory=threading.Event)
-    _thread: threading.Thread | None = None
+    _threads: list[threading.Thread] = field(factory=list[threading.Thread])
 
     def start(self) -> None:
         """Begin to enqueue."""
-        self._thread = threading.Thread(target=self._run, name="demo-producer", daemon=True)
-        self._thread.start()
+        for number in range(PRODUCERS):
+            mine = [each for each in self.events if crc32(each.path.encode()) % PRODUCERS == number]
+            thread = threading.Thread(target=self._run, args=(number, mine), daemon=True)
+            self._threads.append(thread)
+            thread.start()
+
+    @property
+    def accepted(self) -> int:
+        """How many business transactions have committed."""
+        return sum(self._accepted)
 
     @property
     def running(self) -> bool:
         """Whether there is more to come."""
-        return self._thread is not None and self._thread.is_alive()
+        return any(thread.is_alive() for thread in self._threads)
 
     def stop(self) -> None:
         """End early."""
         self._stop.set()
 
-    def _run(self) -> None:
-        began = monotonic()
+    def _run(self, number: int, events: list[PageChanged]) -> None:
         try:
-            for event in self.events:
+            for event in events:
                 if self._stop.is_set():
                     return
                 with Session(self.engine) as session, session.begin():
                     page_changed(session, event)
-                self.accepted += 1
+                self._accepted[number] += 1
         except BaseException as error:
             self.failure = error
-        finally:
-            self.seconds = monotonic() - began
 
 
 @define(eq=False)

@@ -9,7 +9,7 @@ import click
 import psycopg
 
 from ...domain.errors import InvalidValue
-from .options import connection_options, load_book
+from .options import book_options, load_book
 from .output import answering, print_json
 
 
@@ -17,7 +17,7 @@ from .output import answering, print_json
 @click.argument("target", metavar="MODULE:BOOK")
 @click.argument("name")
 @click.argument("args", default="{}")
-@connection_options
+@book_options
 @click.option("--queue")
 @click.option("--priority", type=int)
 @click.option("--delay", type=float, help="Seconds until it may start.")
@@ -26,7 +26,13 @@ from .output import answering, print_json
 @click.option("--owner")
 @click.option("--subject")
 def enqueue(
-    target: str, name: str, args: str, dsn: str | None, schema: str, as_json: bool, **options: Any
+    target: str,
+    name: str,
+    args: str,
+    dsn: str | None,
+    schema: str | None,
+    as_json: bool,
+    **options: Any,
 ) -> None:
     """Enqueue one job of NAME with ARGS, a JSON object of arguments."""
     given = {key: value for key, value in options.items() if value is not None}

@@ -26,12 +26,22 @@ schema_option = click.option(
     show_default=True,
     help="Schema that holds leasebook's tables.",
 )
+book_schema_option = click.option(
+    "--schema",
+    envvar="LEASEBOOK_SCHEMA",
+    help="Schema that holds leasebook's tables.  [default: the book's]",
+)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
 def connection_options(function: F) -> F:
     """``--dsn``, ``--schema`` and ``--json``, in this order in the help."""
     return dsn_option(schema_option(json_option(function)))
+
+
+def book_options(function: F) -> F:
+    """The same for commands that load a book, which names its schema itself."""
+    return dsn_option(book_schema_option(json_option(function)))
 
 
 def plain_book(dsn: str | None, schema: str) -> Book:

@@ -16,6 +16,7 @@ from uuid import UUID
 
 import click
 from rich.console import Console
+from rich.measure import Measurement
 from rich.table import Table
 
 from ...domain.errors import LeasebookError
@@ -35,13 +36,17 @@ def print_json(value: object) -> None:
 
 def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
     """A table for people; empty cells for None."""
-    table = Table(title=title, title_justify="left", header_style="bold")
+    table = Table(title=title, title_justify="left", header_style="bold", box=None, padding=(0, 2))
     for index, column in enumerate(columns):
         right = bool(rows) and all(isinstance(row[index], int | float) for row in rows)
-        table.add_column(column, justify="right" if right else "left", overflow="fold")
+        table.add_column(column, justify="right" if right else "left", no_wrap=True)
     for row in rows:
         table.add_row(*(_cell(value) for value in row))
-    console.print(table)
+    # A row is a line, whatever the width of the terminal: it can be searched and copied.
+    wide = Console(
+        width=max(console.width, Measurement.get(console, console.options, table).maximum)
+    )
+    wide.print(table, soft_wrap=True)
 
 
 def finish(code: int) -> NoReturn:

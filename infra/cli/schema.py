@@ -37,7 +37,6 @@ def check_schema_command(dsn: str | None, schema: str, as_json: bool) -> None:
         print_json({"schema": schema, "complete": not missing, "missing": missing})
     elif missing:
         click.echo("\n".join(missing))
-        click.echo(f"run: leasebook migrate --schema {schema}", err=True)
     else:
         click.echo(f"schema {Schema(schema).quoted} is complete")
     finish(FINDING if missing else 0)

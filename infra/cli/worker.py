@@ -17,7 +17,7 @@ from ..worker.heart_process import ProcessHeartbeat
 from ..worker.settings import WorkerSettings
 from ..worker.worker import Worker
 from .logging import configure_logging
-from .options import dsn_option, load_book, schema_option
+from .options import book_schema_option, dsn_option, load_book
 from .output import answering
 
 DEFAULTS = WorkerSettings()
@@ -26,7 +26,7 @@ DEFAULTS = WorkerSettings()
 @click.command()
 @click.argument("target", metavar="MODULE:BOOK")
 @dsn_option
-@schema_option
+@book_schema_option
 @click.option(
     "--concurrency", default=DEFAULTS.concurrency, show_default=True, help="Runs at once."
 )
@@ -48,7 +48,7 @@ DEFAULTS = WorkerSettings()
 def worker(
     target: str,
     dsn: str | None,
-    schema: str,
+    schema: str | None,
     concurrency: int,
     queues: tuple[str, ...],
     drain: bool,

@@ -27,29 +27,19 @@ class MemoryProducer(MemoryTransaction):
     Orders are visible to workers once it has committed, and a rollback leaves no trace of them.
     """
 
+    @statement
     def accept(self, orders: Sequence[Order]) -> list[Receipt]:
         """Accept jobs, and items of groups, stamped with the database's time, in order.
 
         Raises DataRefused for what PostgreSQL could not store, and the domain's errors for an
         order that contradicts itself.
         """
-        return self.accept_at(orders, None)
+        return self._accept(orders, self.session.read_time())
 
     @statement
-    def accept_at(self, orders: Sequence[Order], at: datetime | None) -> list[Receipt]:
-        """``accept`` with a stamp of one's own, for a replay of a history; None takes the clock."""
-        stamp = self.session.read_time() if at is None else at
-        # All of them are decided before the first is written: an error leaves nothing behind.
-        births = [_birth(order, stamp) for order in orders if order.spec.group is None]
-        for born in births:
-            self.session.lock("job", born.after.id)
-        written = iter(births)
-        return [
-            self._accept_job(next(written))
-            if order.spec.group is None
-            else self._accept_item(order.spec, stamp)
-            for order in orders
-        ]
+    def accept_at(self, orders: Sequence[Order], at: datetime) -> list[Receipt]:
+        """``accept`` with a stamp of one's own, for the replay of a history."""
+        return self._accept(orders, at)
 
     def commit(self) -> None:
         """Make everything visible."""
@@ -72,6 +62,19 @@ class MemoryProducer(MemoryTransaction):
             self.commit()
         else:
             self.rollback()
+
+    def _accept(self, orders: Sequence[Order], stamp: datetime) -> list[Receipt]:
+        # All of them are decided before the first is written: an error leaves nothing behind.
+        births = [_birth(order, stamp) for order in orders if order.spec.group is None]
+        for born in births:
+            self.session.lock("job", born.after.id)
+        written = iter(births)
+        return [
+            self._accept_job(next(written))
+            if order.spec.group is None
+            else self._accept_item(order.spec, stamp)
+            for order in orders
+        ]
 
     def _accept_job(self, born: Change) -> Receipt:
         self.write(born)

@@ -37,6 +37,10 @@ R = TypeVar("R")
 
 LOCK_TIMEOUT_SECONDS_DEFAULT = 10.0
 
+COMMITTED = "committed"
+ROLLED_BACK = "rolled back"
+CRASHED = "lost with its connection"
+
 
 def _no_seam(name: str) -> None:
     """Let everything through."""
@@ -118,26 +122,31 @@ class Session:
         return self.hub.locks.attempt((kind, key), self.owner)
 
     def commit(self) -> None:
-        """Make the writes visible and give back the locks.  What has ended stays as it ended."""
+        """Make the writes visible and give back the locks.
+
+        Nothing happens when it has been committed or rolled back before.  Raises StoreUnavailable
+        when an error, or a crash, has rolled it back.
+        """
         with self.hub.condition:
-            if self.ended is not None:
+            if self.ended in (COMMITTED, ROLLED_BACK):
                 return
+            self._check_open("commit")
             try:
                 self.hub.seam("commit")
             except BaseException:
-                self._end("rolled back")
+                self._end(ROLLED_BACK)
                 raise
             for table in (self.jobs, self.events, self.inbox, self.workers):
                 table.commit()
             self.hub.tables.audit.extend(self.audit)
-            self._end("committed")
+            self._end(COMMITTED)
         self.hub.seam("committed")
 
-    def rollback(self) -> None:
-        """Undo every write and give back the locks; also what becomes of a crashed owner's."""
+    def rollback(self, how: str = ROLLED_BACK) -> None:
+        """Undo every write and give back the locks; ``how`` tells later calls what happened."""
         with self.hub.condition:
             if self.ended is None:
-                self._end("rolled back")
+                self._end(how)
 
     def _end(self, how: str) -> None:
         self.ended = how

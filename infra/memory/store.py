@@ -10,7 +10,7 @@ from typing import Self
 from ..ports import DataRefused, Enrolment, Evidence, Outlook
 from .database import MemoryDatabase
 from .picking import leased_jobs, waits
-from .session import Session
+from .session import CRASHED, Session
 from .tables import Clock, StoredWorker
 from .transaction import MemoryTransaction
 
@@ -47,7 +47,7 @@ class MemoryStore:
     def crash(self) -> None:
         """Lose the connection: an open transaction is rolled back, and its next call fails."""
         if self._session is not None:
-            self._session.rollback()
+            self._session.rollback(CRASHED)
 
     def outlook(self, queues: Sequence[str], names: Sequence[str]) -> Outlook:
         """One read-only look at what is next."""

@@ -65,6 +65,7 @@ class MemoryTransaction:
         """Compare-and-set every stream and append; the changes that missed are returned."""
         ids = {change.after.id for change in changes}
         assert len(ids) == len(changes), "a batch holds one change of a stream at most"
+        assert all(change.events for change in changes), "a change without events is none"
         standing = [self._stands(change) for change in changes]
         missed = [change for change, stands in zip(changes, standing, strict=True) if not stands]
         hits = [change for change, stands in zip(changes, standing, strict=True) if stands]

@@ -54,7 +54,7 @@ def completions(changes: Sequence[Change]) -> Params | None:
 
 
 def leases(changes: Sequence[Change]) -> Params | None:
-    """The parameters of ``lease``, or None when a change is anything else, or for another worker."""
+    """The parameters of ``lease``, or None when they are not all leases of one worker and time."""
     first = changes[0].events[0]
     if type(first) is not Leased:
         return None

@@ -10,8 +10,9 @@ are behind another bind, give that one: ``session.connection(bind_arguments={"ma
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Awaitable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import psycopg
 from psycopg.rows import tuple_row
@@ -34,7 +35,7 @@ BEGIN = (
 )
 AUTOCOMMIT = (
     "its connection commits by itself",
-    "Take it out of AUTOCOMMIT, or open a transaction: for psycopg `with connection.transaction():`.",
+    "Take it out of AUTOCOMMIT, or open a transaction; psycopg: `with connection.transaction():`.",
 )
 
 
@@ -46,9 +47,9 @@ def accept(
     Raises NoTransaction when there is no transaction to join and CallerRefused for anything that
     is no caller; both before a statement is sent.
     """
-    if isinstance(caller, psycopg.Connection):
+    if _is_psycopg(caller):
         return _psycopg(caller, accepting(schema, orders))
-    if isinstance(caller, psycopg.AsyncConnection):
+    if _is_async_psycopg(caller):
         return _async_psycopg(caller, accepting(schema, orders))
     # A caller that knows SQLAlchemy has loaded it; nobody else needs it.
     if type(caller).__module__.partition(".")[0] == "psycopg" or not _knows_sqlalchemy():
@@ -78,9 +79,15 @@ def _sqlalchemy(
             raise _no_caller(caller)
 
 
-def _knows_sqlalchemy() -> bool:
-    import sys
+def _is_psycopg(caller: object) -> TypeGuard[psycopg.Connection[Any]]:
+    return isinstance(caller, psycopg.Connection)
 
+
+def _is_async_psycopg(caller: object) -> TypeGuard[psycopg.AsyncConnection[Any]]:
+    return isinstance(caller, psycopg.AsyncConnection)
+
+
+def _knows_sqlalchemy() -> bool:
     return "sqlalchemy" in sys.modules
 
 
@@ -121,7 +128,8 @@ def _connection(caller: Connection, questions: Accepting) -> Receipts:
         raise NoTransaction(*AUTOCOMMIT)
 
     def ask(question: Question) -> Sequence[Row]:
-        result = caller.exec_driver_sql(*question)
+        # A cursor of the server could not be declared for a statement that writes.
+        result = caller.exec_driver_sql(*question, execution_options={"stream_results": False})
         return result.all() if result.returns_rows else ()
 
     try:

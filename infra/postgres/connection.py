@@ -50,6 +50,7 @@ class Link:
         self._settings = settings
         self._name = application_name
         self._connection: psycopg.Connection[Row] | None = None
+        self._spoiled = False
 
     def connection(self) -> psycopg.Connection[Row]:
         """The connection in use, made now if there is none."""
@@ -61,13 +62,19 @@ class Link:
     def ask(self, statement: str, params: Params) -> list[Row]:
         """The rows of one statement, sent alone, inside or outside a transaction."""
         connection = self.connection()
-        with sorted_errors(), connection.cursor(binary=True) as cursor:
-            cursor.execute(statement.encode(), params)
-            return cursor.fetchall() if cursor.description else []
+        try:
+            with sorted_errors(), connection.cursor(binary=True) as cursor:
+                cursor.execute(statement.encode(), params)
+                return cursor.fetchall() if cursor.description else []
+        except BaseException:
+            # What never reached the server, a NUL for example, would not keep it from committing.
+            self._spoiled = True
+            raise
 
     def say(self, statements: str) -> Row | None:
         """Send statements without parameters in one message; the first row of the last answer."""
         connection = self.connection()
+        self._spoiled = False
         with sorted_errors(), connection.cursor() as cursor:
             cursor.execute(statements.encode())
             while cursor.nextset():
@@ -75,34 +82,37 @@ class Link:
             return cursor.fetchone() if cursor.description else None
 
     def once(self, begin: str, statement: str, params: Params) -> list[Row]:
-        """Run a short transaction in one message: ``begin``, the statement, commit.
+        """Run a short transaction: ``begin`` and the statement in one message, then commit.
 
-        The parameters are written into the text, quoted, because such a message takes none.
+        The parameters are written into the text, quoted, because such a message takes none.  Rows
+        are read before the commit, while the time zone and the date style are still ours.
         """
         connection = self.connection()
-        rows: list[Row] = []
+        self._spoiled = False
         try:
             with sorted_errors(), psycopg.ClientCursor(connection) as cursor:
-                cursor.execute(f"{begin}{statement};\ncommit".encode(), params)
-                while True:
-                    if cursor.description:
-                        rows = cursor.fetchall()
-                    if not cursor.nextset():
-                        return rows
+                cursor.execute(f"{begin}{statement}".encode(), params)
+                while cursor.nextset():
+                    pass
+                rows = cursor.fetchall() if cursor.description else []
+            self.commit()
+            return rows
         except BaseException:
             self.abandon()
             raise
 
     def commit(self) -> None:
         """Commit.  Raises StoreUnavailable when the server answers that it rolled back instead."""
+        if self._spoiled:
+            raise StoreUnavailable(
+                "the transaction was not committed: a statement in it had failed. "
+                "Let the error reach the end of the transaction's block."
+            )
         connection = self.connection()
         with sorted_errors():
             answer = connection.execute(b"commit").statusmessage
         if answer != "COMMIT":
-            raise StoreUnavailable(
-                f"the transaction was not committed: the server answered {answer}. "
-                "An error inside it must reach the end of its block."
-            )
+            raise StoreUnavailable(f"the server answered the commit with {answer}")
 
     def abandon(self) -> None:
         """End whatever is open without a trace: roll back, or give the connection up."""

@@ -80,7 +80,7 @@ def job_of(row: Sequence[Any]) -> Job:
 
 def uuids(values: Iterable[UUID]) -> str:
     """An array of uuids.  (Their ``int`` is a field; everything else of theirs is computed.)"""
-    return "{" + ",".join(["%032x" % value.int for value in values]) + "}"
+    return "{" + ",".join([f"{value.int:032x}" for value in values]) + "}"
 
 
 def numbers(values: Iterable[float | None]) -> str:

@@ -183,7 +183,7 @@ class PostgresTransaction:
         self._moved_to(at)
         missed: list[Change] = []
         if hits < len(changes):
-            stood = set(ids or ())
+            stood: set[UUID] = set(ids or ())
             missed = [each for each in changes if each.after.spec.id not in stood]
             changes = [each for each in changes if each.after.spec.id in stood]
         if (more := batches.further(changes)) is not None:

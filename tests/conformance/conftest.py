@@ -10,6 +10,7 @@ from leasebook.infra.ports import Store
 
 from .ground import Ground, assert_consistent
 from .memory_ground import MemoryGround
+from .postgres_ground import PostgresGround
 
 
 @pytest.fixture(params=["memory", "postgres"])
@@ -27,8 +28,6 @@ def ground(request: pytest.FixtureRequest) -> Iterator[Ground]:
 @pytest.fixture
 def postgres_ground(database_dsn: str) -> Iterator[Ground]:
     """A fresh, migrated database in PostgreSQL."""
-    from .postgres_ground import PostgresGround
-
     made = PostgresGround(database_dsn, "leasebook")
     yield made
     made.close()

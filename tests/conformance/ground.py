@@ -54,7 +54,7 @@ class Ground(Protocol):
         ...
 
     def reset(self) -> None:
-        """Empty every table."""
+        """Close every handle and empty every table."""
         ...
 
 

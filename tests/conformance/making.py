@@ -44,13 +44,19 @@ def job_id(number: int) -> UUID:
 
 def new_spec(number: int = 1, **fields: Any) -> JobSpec:
     """A spec with id ``number``; any field may be given."""
-    given = {"name": "work", "args": f'{{"n":{number}}}', "enqueued_at": NEVER_AT, **fields}
+    given: dict[str, Any] = {
+        "name": "work",
+        "args": f'{{"n":{number}}}',
+        "enqueued_at": NEVER_AT,
+        **fields,
+    }
     return JobSpec(id=job_id(number), **given)
 
 
 def item_spec(args: str, key: str = "k", **fields: Any) -> JobSpec:
     """A spec of one item for the group ``key``."""
-    return new_spec(args=args, group_key=key, **{"group": GROUP, "name": "fold", **fields})
+    given: dict[str, Any] = {"group": GROUP, "name": "fold", **fields}
+    return new_spec(args=args, group_key=key, **given)
 
 
 def items(numbers: Sequence[int], key: str = "k", **fields: Any) -> list[Order]:

@@ -37,11 +37,16 @@ class PostgresGround:
         self._stores: list[Store] = []
 
     def close(self) -> None:
-        for store in self._stores:
-            store.close()
+        self._close_stores()
         self._connection.close()
 
+    def _close_stores(self) -> None:
+        for store in self._stores:
+            store.close()
+        self._stores.clear()
+
     def reset(self) -> None:
+        self._close_stores()
         with self._connection.transaction():
             for switch in ("disable trigger", "enable always trigger"):
                 for table in ("job_events", "audit_log"):
@@ -82,7 +87,10 @@ class PostgresGround:
             "select job_id, version, event_id, xid, kind, at, due_at, lease, worker, data::text"
             " from {schema}.job_events order by job_id, version"
         )
-        return [Recorded(*line[:4], decode(line[0], EventRow(*line[4:]))) for line in lines]
+        return [
+            Recorded(job_id, version, event_id, xid, decode(job_id, EventRow(*columns)))
+            for job_id, version, event_id, xid, *columns in lines
+        ]
 
     def rows(self) -> dict[UUID, KeptRow]:
         names = SpecRow._fields + StateRow._fields

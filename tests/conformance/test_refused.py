@@ -8,7 +8,7 @@ from leasebook.domain import change
 from leasebook.domain.commands import Complete, Fail, TakeLease
 from leasebook.domain.job import Job
 from leasebook.domain.log import Change
-from leasebook.infra.ports import DataRefused, Evidence, Store
+from leasebook.infra.ports import DataRefused, Evidence, Store, StoreUnavailable, Transaction
 
 from .ground import Ground
 from .making import birth, complete, enqueue, ids, lease, new_spec, now, wanted, write
@@ -89,13 +89,23 @@ def test_the_store_goes_on_after_a_refusal(store: Store, other: Store) -> None:
             assert [each.id for each in transaction.claim(wanted())] == ids(1)
 
 
-def test_a_refusal_rolls_back_even_when_it_is_caught_inside(ground: Ground, store: Store) -> None:
-    [job] = enqueue(store, new_spec(1))
-    with store.transaction() as transaction:
-        transaction.append([change(job, TakeLease(job.at, "w1"))])
-        with pytest.raises(DataRefused):
-            transaction.append([birth(new_spec(2, queue="\0"), job.at)])
-    assert ground.rows()[job.id].row[1].state == "queued"
+@pytest.mark.parametrize("result", NO_DOCUMENT.values(), ids=NO_DOCUMENT)
+def test_a_refusal_that_is_caught_inside_does_not_commit(
+    ground: Ground, store: Store, result: str
+) -> None:
+    first, second = enqueue(store, new_spec(1), new_spec(2))
+    leased = lease(store, first)
+    refused = change(leased, Complete(leased.at, 2, result))
+    with pytest.raises(StoreUnavailable), store.transaction() as transaction:
+        append_twice(transaction, start(second), refused)
+    assert [ground.rows()[known].row[1].state for known in ids(1, 2)] == ["leased", "queued"]
+
+
+def append_twice(transaction: Transaction, good: Change, refused: Change) -> None:
+    """Append what stands, then what is refused, and let the refusal pass."""
+    assert not transaction.append([good])
+    with pytest.raises(DataRefused):
+        transaction.append([refused])
 
 
 def test_an_error_text_with_nul_quotes_and_lines_is_stored_escaped(store: Store) -> None:

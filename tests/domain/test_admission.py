@@ -39,7 +39,6 @@ def test_a_suspect_that_has_lived_for_a_while_makes_room_for_the_next() -> None:
     assert suspects_allowed((), at(0)) == 1
 
 
-@pytest.mark.acceptance("Q13")
 @pytest.mark.parametrize("slots", [1, 7, 50])
 @pytest.mark.parametrize("poison", [0, 100, 200])
 def test_q13_poison_among_innocents(slots: int, poison: int) -> None:

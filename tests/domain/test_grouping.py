@@ -56,7 +56,6 @@ def test_a_late_collector_changes_no_time_that_is_still_to_come() -> None:
     assert due(Life().open_group(item(1, 0), item(2, 11), group=roomy, seconds=12)) == 12
 
 
-@pytest.mark.acceptance("A07")
 def test_a_full_group_closes_and_is_due_at_once() -> None:
     life = Life().open_group(item(1), item(2), item(3, 1), seconds=2)
     assert (life.now.state, due(life)) == (State.QUEUED, 2)
@@ -99,8 +98,6 @@ def item_ids(change: Change) -> list[int]:
     return [n for event in change.events if isinstance(event, ItemsJoined) for n in event.item_ids]
 
 
-@pytest.mark.acceptance("A07")
-@pytest.mark.case("C32")
 def test_c32_a_burst_fills_group_after_group() -> None:
     changes = gather(None, arrivals(*range(1, 9)))
     assert [item_ids(change) for change in changes] == [[1, 2, 3], [4, 5, 6], [7, 8]]
@@ -111,7 +108,6 @@ def test_c32_a_burst_fills_group_after_group() -> None:
     assert all(change.after.spec.hold_until == at(60) for change in changes)
 
 
-@pytest.mark.acceptance("A07")
 def test_the_open_group_is_filled_first_and_keeps_its_first_items_hold() -> None:
     life = Life().open_group(item(1, 0))
     changes = gather(life.job, arrivals(2, 3, 4, seconds=5), seconds=6)
@@ -121,7 +117,6 @@ def test_the_open_group_is_filled_first_and_keeps_its_first_items_hold() -> None
     assert changes[1].after.spec.hold_until == at(65)
 
 
-@pytest.mark.acceptance("A07")
 def test_items_of_another_owner_begin_a_group_of_their_own() -> None:
     life = Life().open_group(item(1), owner="ann")
     waiting = arrivals(2, owner="bob") + arrivals(3, owner="ann")

@@ -52,7 +52,6 @@ def test_a_renewal_that_adds_nothing_is_no_event() -> None:
     assert len(life.stream) == 2
 
 
-@pytest.mark.acceptance("A03")
 def test_a_lost_run_is_due_at_once_and_spends_an_attempt() -> None:
     life = Life().enqueue(retries=1).lease(1).expire(4)
     assert life.stream[-1].event == LeaseExpired(at(4), 2, ExpiryCause.WORKER_LOST, at(4))
@@ -60,7 +59,6 @@ def test_a_lost_run_is_due_at_once_and_spends_an_attempt() -> None:
     assert (life.now.starts, life.now.attempts, life.now.interruptions) == (1, 1, 1)
 
 
-@pytest.mark.acceptance("A03")
 def test_interrupted_on_its_last_attempt_it_fails_and_never_runs_again() -> None:
     life = Life().enqueue(retries=1).lease(1).expire(4).lease(5).expire(8)
     job = life.now
@@ -81,8 +79,6 @@ def test_a_lease_ends_by_the_clock_only_when_it_has_ended() -> None:
         assert Life().enqueue(lease=60).lease(0).expire(1, cause).now.state is State.QUEUED
 
 
-@pytest.mark.acceptance("A03")
-@pytest.mark.case("C04")
 def test_c04_a_late_answer_is_refused_by_its_token() -> None:
     life = Life().enqueue().lease(0, "frozen").expire(600, ExpiryCause.LEASE_ENDED)
     with pytest.raises(StaleLease, match="no lease is held") as refused:
@@ -123,13 +119,11 @@ def test_a_failure_is_retried_after_its_delay_until_the_budget_is_spent() -> Non
     )
 
 
-@pytest.mark.acceptance("P07")
 def test_a_failure_without_retry_ends_at_once() -> None:
     life = Life().enqueue(retries=3).lease(1).fail(2, retry=False)
     assert (life.now.outcome, life.now.held, life.now.attempts) == (Outcome.REJECTED, True, 1)
 
 
-@pytest.mark.acceptance("P07")
 @pytest.mark.parametrize("reason", list(ReleaseReason))
 def test_a_release_spends_nothing(reason: ReleaseReason) -> None:
     life = Life().enqueue(retries=0).lease(1).release(2, reason, delay=30, note="later")
@@ -152,10 +146,12 @@ def test_forty_thousand_snoozes_neither_spend_nor_inflate() -> None:
 
 
 def test_a_type_that_drops_does_not_hold() -> None:
-    given = {"retries": 0, "on_exhausted": OnExhausted.DROP}
-    assert not Life().enqueue(**given).lease(1).fail(2).now.held
-    assert not Life().enqueue(**given).lease(1).fail(2, retry=False).now.held
-    assert not Life().enqueue(**given).lease(1).expire(2).now.held
+    def leased() -> Life:
+        return Life().enqueue(retries=0, on_exhausted=OnExhausted.DROP).lease(1)
+
+    assert not leased().fail(2).now.held
+    assert not leased().fail(2, retry=False).now.held
+    assert not leased().expire(2).now.held
 
 
 @pytest.mark.parametrize("delay", [-1.0, float("nan"), float("inf"), 1e300])
@@ -167,7 +163,6 @@ def test_a_delay_that_is_no_time_is_refused_with_its_name(delay: float) -> None:
         assert refused.value.field == "delay"
 
 
-@pytest.mark.acceptance("P03")
 def test_expiry_ends_a_waiting_job_when_its_turn_comes() -> None:
     for life in (Life().enqueue(expires_at=at(10)), Life().open_group(expires_at=at(10))):
         life.lease(10)
@@ -176,7 +171,6 @@ def test_expiry_ends_a_waiting_job_when_its_turn_comes() -> None:
         assert (job.starts, job.attempts) == (0, 0)
 
 
-@pytest.mark.acceptance("P03")
 def test_expiry_never_ends_a_leased_or_retrying_job() -> None:
     leased = Life().enqueue(expires_at=at(10)).lease(9).complete(11)
     assert leased.now.state is State.DONE
@@ -184,7 +178,6 @@ def test_expiry_never_ends_a_leased_or_retrying_job() -> None:
     assert retrying.now.state is State.LEASED
 
 
-@pytest.mark.acceptance("P03")
 def test_a_job_that_would_expire_before_its_start_is_refused() -> None:
     with pytest.raises(InvalidValue, match="Let it expire later"):
         Life().enqueue(run_at=10, expires_at=at(10))

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-import pytest
-
 from leasebook.domain.pacing import BACKOFF_SECONDS_FIRST, Observer, backoff, renew_until
 from tests.support.lives import Life, at
 
@@ -33,14 +31,13 @@ def test_a_lease_is_renewed_when_half_is_gone_and_never_past_the_time_out() -> N
 def watch(
     observer: Observer, seconds: list[float], others: dict[float, int], dead_at: float
 ) -> list[str]:
-    """Beat and look at each of ``seconds``; ``others`` tells from when worker b shows which count."""
+    """Beat and look at each of ``seconds``; ``others``: from when worker b shows which count."""
     for now in seconds:
         observer.beaten(now)
         observer.dead({"b": max(n for since, n in others.items() if since <= now)}, now)
     return observer.dead({"b": max(others.values())}, dead_at)
 
 
-@pytest.mark.acceptance("A14")
 def test_a_silent_worker_is_dead_after_thirty_seconds_and_not_before() -> None:
     beats = [float(n) for n in range(0, 60, 5)]
     assert watch(Observer(30), beats[:6], {0: 4}, dead_at=29.9) == []
@@ -50,14 +47,12 @@ def test_a_silent_worker_is_dead_after_thirty_seconds_and_not_before() -> None:
     assert watch(Observer(30), beats[:9], {0: 4, 10: 5}, dead_at=40.0) == ["b"]
 
 
-@pytest.mark.acceptance("A14")
 def test_beats_at_their_usual_pace_are_no_gap_though_timers_are_late() -> None:
     """A worker beats every 10 seconds, in practice some milliseconds later."""
     late = [n * 10.05 for n in range(4)]
     assert watch(Observer(30), late, {0: 4}, dead_at=30.2) == ["b"]
 
 
-@pytest.mark.acceptance("A14")
 def test_the_first_back_after_an_outage_declares_nobody_dead() -> None:
     observer = Observer(30)
     before = [float(n) for n in range(0, 40, 10)]
@@ -74,7 +69,6 @@ def test_the_first_back_after_an_outage_declares_nobody_dead() -> None:
     assert observer.dead({"b": 7}, 105.0) == ["b"], "thirty seconds of unbroken watching later"
 
 
-@pytest.mark.acceptance("A14")
 def test_a_worker_that_is_gone_or_new_is_not_dead() -> None:
     observer = Observer(30)
     for now in range(0, 31, 5):

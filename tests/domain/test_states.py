@@ -5,7 +5,6 @@ from __future__ import annotations
 from itertools import product
 
 import pytest
-from attrs import evolve as replace
 
 from leasebook.domain.commands import (
     COMMANDS,
@@ -33,7 +32,7 @@ from leasebook.domain.evolve import evolve
 from leasebook.domain.job import Job
 from leasebook.domain.states import ENDED, TRANSITIONS, UNFINISHED, WAITING, State
 from leasebook.domain.values import ExpiryCause, ReleaseReason
-from tests.support.lives import Life, at, group_spec, in_state, item, spec
+from tests.support.lives import Life, at, group_spec, in_state, item, spec, under
 
 pytestmark = pytest.mark.acceptance("E01")
 
@@ -92,7 +91,9 @@ def test_the_tables_are_complete() -> None:
 
 
 @pytest.mark.parametrize(
-    ("state", "command"), list(product(ALL, COMMANDS)), ids=lambda each: getattr(each, "__name__", each)
+    ("state", "command"),
+    list(product(ALL, COMMANDS)),
+    ids=lambda each: getattr(each, "__name__", str(each)),
 )
 def test_every_state_answers_every_command(state: State | None, command: type[Command]) -> None:
     life = in_state(state)
@@ -146,7 +147,7 @@ def test_the_table_is_what_the_decisions_make() -> None:
 def test_a_worker_with_another_token_changes_nothing_in_any_state() -> None:
     for state, command in product(State, (Renew, Complete, Fail, Release, ExpireLease)):
         life = in_state(state)
-        stale = replace(ask(command, life), token=99)
+        stale = under(ask(command, life), 99)
         with pytest.raises(StaleLease) as refused:
             life.do(stale)
         assert refused.value.token == 99

@@ -81,7 +81,7 @@ PLANTED: V = [
     ("I5", lambda: broken(full_life(), 10, lease=7)),
     ("I5", lambda: broken(in_state(State.FAILED), 3, lease=None)),
     ("I6", lambda: without(full_life(), 3, 4)),
-    ("I6", lambda: [*in_state(State.DONE).stream, replace(in_state(State.DONE).stream[2], version=4)]),
+    ("I6", lambda: done_twice()),
     ("I9", lambda: broken(full_life(), 5, at=at(109))),
     ("I9", lambda: broken(full_life(), 8, at=at(209))),
     ("I9", lambda: broken(Life().enqueue(expires_at=at(5)).lease(6), 2, at=at(4))),
@@ -97,6 +97,11 @@ PLANTED: V = [
     ("I18", lambda: broken(group_life(), 2, arrived=(at(-1), at(-1)))),
     ("I18", lambda: [*group_life().stream, *another_job(group_life())]),
 ]
+
+
+def done_twice() -> Log:
+    log = in_state(State.DONE).stream
+    return [*log, replace(log[-1], version=4)]
 
 
 def with_retries(life: Life, retries: int) -> Log:
@@ -172,37 +177,42 @@ def changed_row(kept: KeptRow, **changed: Any) -> KeptRow:
     return KeptRow(kept.seq, (spec_row._replace(**mine), state_row._replace(**rest)))
 
 
+Rows = dict[UUID, KeptRow]
+SPOILT: list[tuple[str, Callable[[Rows], object], str]] = [
+    ("no row", lambda rows: rows.pop(job_id(1)), "it is queued and has no row"),
+    ("held", lambda rows: rows.pop(job_id(2)), "it is failed and has no row"),
+    (
+        "finished",
+        lambda rows: rows.update({job_id(3): rows[job_id(1)]}),
+        "it is done and not held, yet it has a row",
+    ),
+    (
+        "stray",
+        lambda rows: rows.update({job_id(9): rows[job_id(1)]}),
+        "it has a row and no stream",
+    ),
+    (
+        "seq",
+        lambda rows: rows.update({job_id(1): rows[job_id(1)]._replace(seq=5)}),
+        "seq is 5, its birth is event 100",
+    ),
+    (
+        "state",
+        lambda rows: rows.update({job_id(1): changed_row(rows[job_id(1)], attempts=1)}),
+        "attempts is 1, by the log 0",
+    ),
+    (
+        "args",
+        lambda rows: rows.update({job_id(1): changed_row(rows[job_id(1)], args='"secret"')}),
+        "args differ from the log",
+    ),
+]
+
+
 @pytest.mark.parametrize(
-    ("spoil", "text"),
-    [
-        (lambda rows: rows.pop(job_id(1)), "it is queued and has no row"),
-        (lambda rows: rows.pop(job_id(2)), "it is failed and has no row"),
-        (
-            lambda rows: rows.update({job_id(3): rows[job_id(1)]}),
-            "it is done and not held, yet it has a row",
-        ),
-        (
-            lambda rows: rows.update({job_id(9): rows[job_id(1)]}),
-            "it has a row and no stream",
-        ),
-        (
-            lambda rows: rows.update({job_id(1): rows[job_id(1)]._replace(seq=5)}),
-            "seq is 5, its birth is event 100",
-        ),
-        (
-            lambda rows: rows.update({job_id(1): changed_row(rows[job_id(1)], attempts=1)}),
-            "attempts is 1, by the log 0",
-        ),
-        (
-            lambda rows: rows.update({job_id(1): changed_row(rows[job_id(1)], args='"secret"')}),
-            "args differ from the log",
-        ),
-    ],
-    ids=["no row", "held without row", "finished with row", "stray", "seq", "state", "args"],
+    ("spoil", "text"), [each[1:] for each in SPOILT], ids=[each[0] for each in SPOILT]
 )
-def test_a_row_that_is_not_the_fold(
-    spoil: Callable[[dict[UUID, KeptRow]], object], text: str
-) -> None:
+def test_a_row_that_is_not_the_fold(spoil: Callable[[Rows], object], text: str) -> None:
     waiting, held, finished = three()
     rows = rows_of(waiting, held)
     spoil(rows)

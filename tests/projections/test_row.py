@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from attrs import evolve as replace
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -26,7 +25,7 @@ from leasebook.domain.errors import LeasebookError
 from leasebook.domain.job import Group, JobSpec, Policy
 from leasebook.domain.values import ExpiryCause
 from leasebook.projections.row import from_row, to_row
-from tests.support.lives import Life, at, in_state, item, job_id
+from tests.support.lives import Life, at, in_state, item, job_id, under
 
 words = st.none() | st.text(min_size=1, max_size=5)
 seconds = st.floats(0.001, 1e6)
@@ -85,8 +84,8 @@ NEXT = _next()
 def test_a_row_gives_back_its_job_in_every_reachable_state(life: list[Command]) -> None:
     job: Job | None = None
     for command in life:
-        if job is not None and job.lease is not None and hasattr(command, "token"):
-            command = replace(command, token=job.lease.token)
+        if job is not None and job.lease is not None:
+            command = under(command, job.lease.token)
         try:
             job = change(job, command).after
         except LeasebookError:
@@ -105,7 +104,8 @@ def test_who_has_a_row(state: State) -> None:
 
 
 def test_a_dropped_job_has_no_row_and_a_held_one_keeps_its_outcome() -> None:
-    assert to_row(Life().enqueue(retries=0, on_exhausted=OnExhausted.DROP).lease(1).fail(2).now) is None
+    dropped = Life().enqueue(retries=0, on_exhausted=OnExhausted.DROP).lease(1).fail(2)
+    assert to_row(dropped.now) is None
     row = to_row(in_state(State.FAILED).now)
     assert row is not None
     assert (row[1].held, row[1].outcome) == (True, Outcome.EXHAUSTED)

@@ -39,7 +39,8 @@ job 01920000-0000-7000-8000-000000000001: sync_page, label nightly, owner ann, s
         """no attempt spent; due in 30 s, at 14:04:55.115
            14:04:55.615  leased by w9 (start 4, attempt 3 of 4) """
         """after waiting 30 s as asked and 500 ms for a worker
-           14:05:32.115  2 heartbeats, the last at 14:06:02.115: its lease now runs until 14:07:02.115
+           14:05:32.115  2 heartbeats, the last at 14:06:02.115: """
+        """its lease now runs until 14:07:02.115
            14:06:42.615  done after 1 min 47 s; 4 starts, 3 min 20 s since it was enqueued
 """
     )
@@ -110,7 +111,10 @@ job 01920000-0000-7000-8000-000000000001: sync_page
             "expired after 1 h 1 min: still waiting when it expired at "
             "2026-03-01T14:03:32.115000+00:00; not held",
         ),
-        (Life().open_group(item(1)).close(4), "closed with 1 item, before it was full; due at once"),
+        (
+            Life().open_group(item(1)).close(4),
+            "closed with 1 item, before it was full; due at once",
+        ),
         (
             Life().enqueue().lease(1).release(2, ReleaseReason.SHUTDOWN),
             "given back after 1 s: its worker shut down; no attempt spent; due at once",

@@ -7,6 +7,8 @@ from itertools import count
 from typing import Any
 from uuid import UUID
 
+from attrs import evolve as replace
+
 from leasebook.domain.commands import (
     CloseGroup,
     Command,
@@ -67,6 +69,15 @@ def group_spec(number: int = 1, group: Group = GROUP, **given: Any) -> JobSpec:
 def item(number: int, seconds: float = 0.0) -> Item:
     """An inbox item that arrived after so many seconds."""
     return Item(number, at(seconds), f'{{"n":{number}}}')
+
+
+def under(command: Command, token: int) -> Command:
+    """The command under another lease token; one that carries none as it is."""
+    match command:
+        case Renew() | Complete() | Fail() | Release() | ExpireLease():
+            return replace(command, token=token)
+        case _:
+            return command
 
 
 class Life:

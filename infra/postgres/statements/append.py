@@ -3,8 +3,8 @@
 Each statement takes its input as arrays in order of job id and answers one row: the time after the
 last lock, how many streams stood where they should, and, when some did not, the ids of those that
 did.  Rows are found by ``id = any (array[...])``, which no planner can turn round: it visits the
-input in its order and looks each row up, so that rows are locked in order of id.  (``id = input.id``
-lets it walk the whole table instead, when statistics call the table empty.)
+input in its order and looks each row up, so that rows are locked in order of id.  (``id = i.id``
+lets it walk the whole table instead, when its statistics still call the table empty.)
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ ANSWER = """select pg_catalog.clock_timestamp() as at,
        case when pg_catalog.count(*) < %(size)s then pg_catalog.array_agg(hit.id) end as ids
   from hit"""
 
-#: The types in which a batch is given.  JSON arrives as text, so that it is stored as it was written;
-#: ``items`` arrives as the text of an array.
+#: The types in which a batch is given.  JSON arrives as text, so that it is stored as it was
+#: written; ``items`` arrives as the text of an array.
 TYPES = {
     "id": "uuid",
     "priority": "smallint",
@@ -95,7 +95,7 @@ with input as (
 
 
 def end(schema: Schema) -> str:
-    """Which of these jobs, standing at these versions, leave with the first of their last events?"""
+    """Which of these jobs, standing at these versions, leave, and with which event?"""
     events = ", ".join(f"event_{name}" for name in EVENT)
     return f"""
 with input as (

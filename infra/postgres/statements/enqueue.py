@@ -83,7 +83,7 @@ select pg_catalog.array_agg(arrived.id order by arrived.id) as ids,
 
 
 def outcomes() -> str:
-    """How did these transactions end?  Asked by the notifier, outside any transaction of a caller."""
+    """How did these transactions end?  Asked outside any transaction of a caller."""
     return """
 select asked.xid, pg_catalog.pg_xact_status(asked.xid::text::xid8) as status
   from unnest(%(xids)s::bigint[]) as asked (xid)

@@ -51,9 +51,10 @@ select pg_catalog.clock_timestamp() as at,
           from {schema.table("jobs")} as j
          where j.state = 'leased' and j.format <= %(format)s
          order by j.due_at limit 1) as next_lease_end,
-       exists (
-           select from {schema.table("group_inbox")} as i where i.format <= %(format)s
-           order by i.id limit 1) as inbox
+       (select i.id
+          from {schema.table("group_inbox")} as i
+         where i.format <= %(format)s
+         order by i.id limit 1) is not null as inbox
 """
 
 

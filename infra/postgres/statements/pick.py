@@ -31,16 +31,18 @@ with clock as materialized (
     select driver.place, picked.*
       from driver
      cross join lateral ({_range(schema, WAITING, "%(limit)s")}
+              for update skip locked
            ) as picked
      limit %(limit)s
 ), last as materialized (
     select plain.place, plain.due_at, plain.seq
-      from plain order by plain.place desc, plain.due_at desc, plain.seq desc
-    offset %(limit)s - 1 limit 1
+      from plain
+     order by plain.place, plain.due_at, plain.seq
+     limit 1 offset %(limit)s - 1
 ), doubted as materialized (
     select driver.place, picked.id, picked.version, picked.due_at, picked.seq
       from driver
-     cross join lateral ({_range(schema, SUSPECT, "%(suspects)s", "")}
+     cross join lateral ({_range(schema, SUSPECT, "%(suspects)s")}
            ) as picked
      limit %(suspects)s
 ), suspect as materialized (
@@ -105,7 +107,7 @@ select (select at from clock) as asked_at,
 """
 
 
-def _range(schema: Schema, predicate: str, limit: str, locking: str = "for update skip locked") -> str:
+def _range(schema: Schema, predicate: str, limit: str) -> str:
     """The due rows of one queue and priority, in the order of the claim indexes."""
     return f"""
            select j.*
@@ -115,4 +117,4 @@ def _range(schema: Schema, predicate: str, limit: str, locking: str = "for updat
               and j.due_at <= (select at from clock) and j.due_at >= %(since)s::timestamptz
               and j.name = any (%(names)s::text[]) and j.format <= %(format)s
             order by j.due_at, j.seq
-            limit {limit} {locking}"""
+            limit {limit}"""

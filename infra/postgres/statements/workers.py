@@ -6,7 +6,7 @@ from ..schema_name import Schema
 
 
 def enroll(schema: Schema) -> str:
-    """Put a worker on the list, with its start in the audit log; once, when it is asked twice."""
+    """Put a worker on the list, with its start in the audit log."""
     return f"""
 with enrolled as (
     insert into {schema.table("workers")} (id, name, host, pid, capacity, queues, code_version)

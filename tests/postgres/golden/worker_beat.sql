@@ -1,0 +1,4 @@
+update "leasebook"."workers"
+   set beats = beats + 1, beat_at = pg_catalog.clock_timestamp()
+ where id = %(worker)s and died_at is null
+returning true

@@ -1,0 +1,1 @@
+select pg_catalog.pg_notify(%(channel)s, '')
