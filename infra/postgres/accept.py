@@ -51,8 +51,6 @@ def accepting(schema: Schema, orders: Sequence[Order]) -> Accepting:
             single = chosen[0].spec.group is None
             got = yield from (_jobs if single else _items)(schema, chosen)
             receipts.update(zip(part, got, strict=True))
-    except GeneratorExit:
-        raise
     except _Refused as refused:
         if len(parts) > 1:
             yield "rollback to savepoint leasebook_enqueue", {}

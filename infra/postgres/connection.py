@@ -60,8 +60,8 @@ class Link:
             return self._connection
 
     def ask(self, statement: str, params: Params) -> list[Row]:
-        """The rows of one statement, sent alone, inside or outside a transaction."""
-        connection = self.connection()
+        """The rows of one statement of the transaction that ``say`` has begun."""
+        connection = self._unspoiled()
         try:
             with sorted_errors(), connection.cursor(binary=True) as cursor:
                 cursor.execute(statement.encode(), params)
@@ -103,12 +103,7 @@ class Link:
 
     def commit(self) -> None:
         """Commit.  Raises StoreUnavailable when the server answers that it rolled back instead."""
-        if self._spoiled:
-            raise StoreUnavailable(
-                "the transaction was not committed: a statement in it had failed. "
-                "Let the error reach the end of the transaction's block."
-            )
-        connection = self.connection()
+        connection = self._unspoiled()
         with sorted_errors():
             answer = connection.execute(b"commit").statusmessage
         if answer != "COMMIT":
@@ -133,6 +128,18 @@ class Link:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
+
+    def _unspoiled(self) -> psycopg.Connection[Row]:
+        """The connection of the transaction, if nothing in it has failed.
+
+        A new connection would be another transaction, or none.
+        """
+        if self._connection is None or self._connection.closed or self._spoiled:
+            raise StoreUnavailable(
+                "the transaction has failed already and will not be committed. "
+                "Let the first error reach the end of the transaction's block."
+            )
+        return self._connection
 
     def _connect(self) -> psycopg.Connection[Row]:
         check_dsn(self._dsn)

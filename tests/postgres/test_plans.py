@@ -95,6 +95,7 @@ def full_dsn(server_dsn: str) -> Iterator[str]:
                 connection.execute(FILL)
                 connection.execute(DRAIN)
                 connection.execute("vacuum analyze")
+                connection.execute('delete from "leasebook"."jobs"')
                 connection.execute(FILL)
                 connection.execute(FILL_EVENTS)
             yield dsn

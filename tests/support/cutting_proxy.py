@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import selectors
 import socket
+from contextlib import suppress
 from threading import Thread
 from types import TracebackType
 from typing import Self
@@ -53,7 +54,7 @@ class CuttingProxy:
 
     def _pass_on(self, client: socket.socket, server: socket.socket) -> None:
         cutting = False
-        with client, server, selectors.DefaultSelector() as selector:
+        with suppress(OSError), client, server, selectors.DefaultSelector() as selector:
             selector.register(client, selectors.EVENT_READ, server)
             selector.register(server, selectors.EVENT_READ, client)
             while True:
