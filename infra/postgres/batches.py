@@ -59,6 +59,7 @@ def leases(changes: Sequence[Change]) -> Params | None:
     if type(first) is not Leased:
         return None
     at, worker = first.at, first.worker
+    data: dict[int, str | None] = {}
     starts: list[int] = []
     for change in changes:
         events = change.events
@@ -67,10 +68,13 @@ def leases(changes: Sequence[Change]) -> Params | None:
         if event.at != at or event.worker != worker:
             return None
         starts.append(event.start)
+        if event.start not in data:
+            data[event.start] = encode(event).data
     return {
         **_expected(changes),
         "untils": times([change.after.due_at for change in changes]),
         "starts": numbers(starts),
+        "data": texts([data[start] for start in starts]),
         "at": moment(at),
         "worker": worker,
         "kind": KINDS[Leased.kind],

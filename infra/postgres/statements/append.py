@@ -10,7 +10,7 @@ lets it walk the whole table instead, when its statistics still call the table e
 from __future__ import annotations
 
 from ..schema_name import Schema
-from .columns import EVENT, SPEC, STATE
+from .columns import EVENT, SPEC, STATE, wrapped
 
 ANSWER = """select pg_catalog.clock_timestamp() as at,
        pg_catalog.count(*) as hits,
@@ -74,8 +74,8 @@ def lease(schema: Schema) -> str:
 with input as (
     select *
       from unnest(%(ids)s::uuid[], %(versions)s::bigint[], %(untils)s::timestamptz[],
-                  %(starts)s::bigint[])
-        as i (id, version, until, starts)
+                  %(starts)s::bigint[], %(data)s::text[])
+        as i (id, version, until, starts, data)
 ), hit as (
     update {schema.table("jobs")} as j
        set version = i.version + 1, state = 'leased', due_at = i.until, at = %(at)s::timestamptz,
@@ -83,11 +83,11 @@ with input as (
            started_at = %(at)s::timestamptz
       from input as i
      where j.id = any (array[i.id]) and j.version = i.version
-    returning j.id, j.version, j.due_at, j.starts
+    returning j.id, j.version, j.due_at, i.data
 ), logged as (
     insert into {schema.table("job_events")} (job_id, version, at, kind, due_at, worker, data)
     select hit.id, hit.version, %(at)s::timestamptz, %(kind)s, hit.due_at, %(worker)s,
-           pg_catalog.format('{{"start":%%s}}', hit.starts)::json
+           hit.data::json
       from hit order by hit.id
 )
 {ANSWER}
@@ -146,7 +146,7 @@ def birth(schema: Schema) -> str:
     """
     given = (*SPEC, *STATE, "has_row", *_event_names())
     kept = (*SPEC, *STATE)
-    values = ", ".join(f"hit.{name}{CASTS.get(name, '')}" for name in kept)
+    values = wrapped([f"hit.{name}{CASTS.get(name, '')}" for name in kept], indent=11)
     return f"""
 with input as (
     select *
@@ -165,8 +165,10 @@ with input as (
 ), numbers as (
     select pg_catalog.array_agg(logged.event_id order by logged.job_id) as event_ids from logged
 ), born as (
-    insert into {schema.table("jobs")} (seq, format, {", ".join(kept)})
-    select (select event_ids from numbers)[hit.place], %(format)s, {values}
+    insert into {schema.table("jobs")} (
+           seq, format, {wrapped(kept, indent=11)})
+    select (select event_ids from numbers)[hit.place], %(format)s,
+           {values}
       from hit
      where hit.has_row
      order by hit.id
@@ -207,14 +209,11 @@ def _event_names() -> tuple[str, ...]:
 
 
 def _columns(names: tuple[str, ...]) -> str:
-    lines = [names[start : start + 8] for start in range(0, len(names), 8)]
-    return ",\n              ".join(", ".join(line) for line in lines)
+    return wrapped(names, indent=14)
 
 
 def _arrays(names: tuple[str, ...]) -> str:
-    arrays = [f"%({name})s::{_type(name)}[]" for name in names]
-    lines = [arrays[start : start + 4] for start in range(0, len(arrays), 4)]
-    return ",\n                  ".join(", ".join(line) for line in lines)
+    return wrapped([f"%({name})s::{_type(name)}[]" for name in names], indent=18)
 
 
 def _type(name: str) -> str:
@@ -228,7 +227,7 @@ def _type(name: str) -> str:
 
 
 def _event_values() -> str:
-    return ", ".join(f"hit.event_{name}{CASTS.get(name, '')}" for name in EVENT)
+    return wrapped([f"hit.event_{name}{CASTS.get(name, '')}" for name in EVENT], indent=11)
 
 
 def _logged(schema: Schema) -> str:

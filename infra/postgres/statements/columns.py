@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from textwrap import fill
+
+LINE_CHARS = 96
+
 #: Written once, when a job is born, in the order of ``projections.row.SpecRow``.
 SPEC = (
     "id",
@@ -55,6 +60,11 @@ SUSPECT = "state <> 'leased' and not held and suspect"
 
 
 def job_columns(alias: str) -> str:
-    """``JOB`` of one table alias, several to a line."""
-    lines = [JOB[start : start + 7] for start in range(0, len(JOB), 7)]
-    return ",\n       ".join(", ".join(f"{alias}.{name}" for name in line) for line in lines)
+    """``JOB`` of one table alias."""
+    return wrapped([f"{alias}.{name}" for name in JOB], indent=7)
+
+
+def wrapped(parts: Iterable[str], indent: int) -> str:
+    """A list of columns or values, in lines that a reader of the statement can take in."""
+    lines = fill(", ".join(parts).replace(" ", "\0").replace(",\0", ", "), LINE_CHARS - indent)
+    return lines.replace("\0", " ").replace("\n", "\n" + " " * indent)

@@ -1,6 +1,6 @@
 """The keeper: a small process per data folder that starts the server and stops it after its users.
 
-`python -m leasebook.infra.postgres.server_keeper DIR` takes the keeper's lock, detaches, and
+`python -m leasebook.infra.postgres.server.keeper DIR` takes the keeper's lock, detaches, and
 returns 0; the detached process goes on. It returns 3 when there is a keeper already. Options come
 on standard input as one JSON object, so that nothing of them shows in a list of processes.
 
@@ -26,9 +26,9 @@ from pathlib import Path
 from queue import SimpleQueue
 from types import FrameType
 
-from .server_binaries import Binaries, find_binaries
-from .server_errors import ServerError
-from .server_folder import (
+from .binaries import Binaries, find_binaries
+from .errors import ServerError
+from .folder import (
     POLL_SECONDS,
     ServerFolder,
     ServerState,
@@ -36,7 +36,7 @@ from .server_folder import (
     try_lock,
     wait_lock,
 )
-from .server_process import RunningServer, remove_socket_dir, start_or_adopt
+from .process import RunningServer, remove_socket_dir, start_or_adopt
 
 EXIT_OTHER_KEEPER = 3
 # Users and starting keepers take the keeper's lock for an instant to look at it.
@@ -162,7 +162,7 @@ class Keeper:
 def main(arguments: list[str]) -> int:
     """Take the lock, detach and keep. Returns the exit code of the process that was called."""
     if len(arguments) != 1:
-        sys.stderr.write("usage: python -m leasebook.infra.postgres.server_keeper DIR\n")
+        sys.stderr.write("usage: python -m leasebook.infra.postgres.server.keeper DIR\n")
         return 2
     text = "" if sys.stdin.isatty() else sys.stdin.read()
     options = KeeperOptions.from_json(text) if text.strip() else KeeperOptions.default()

@@ -5,7 +5,7 @@
 
 It lives in the user's data folder, keeps its data between uses, and is durable (fsync stays on).
 All processes of one user share it. The first one starts it, with a keeper process beside it
-(`server_keeper.py`); the keeper stops it when the last user has closed its lease or has ended in
+(`keeper.py`); the keeper stops it when the last user has closed its lease or has ended in
 any way, kill -9 included. When the keeper is killed the server goes on, and the next user, or the
 next lease that is closed, starts a keeper that adopts it.
 
@@ -28,13 +28,13 @@ from types import TracebackType
 from typing import Self
 from urllib.parse import quote
 
-from .server_account import root_namespace
-from .server_binaries import Binaries, find_binaries
-from .server_cluster import DATABASE, USER
-from .server_errors import ServerError
-from .server_folder import ServerFolder, is_locked
-from .server_join import join, start_keeper
-from .server_keeper import KeeperOptions
+from .account import root_namespace
+from .binaries import Binaries, find_binaries
+from .cluster import DATABASE, USER
+from .errors import ServerError
+from .folder import ServerFolder, is_locked
+from .join import join, start_keeper
+from .keeper import KeeperOptions
 
 __all__ = [
     "EmbeddedServer",

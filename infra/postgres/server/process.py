@@ -17,11 +17,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from .server_account import Account, choose_account
-from .server_binaries import Binaries, server_environment
-from .server_cluster import initialise, refuse_other_major
-from .server_errors import ServerError
-from .server_folder import POLL_SECONDS, ServerFolder, answers, lock_until, try_lock
+from .account import Account, choose_account
+from .binaries import Binaries, server_environment
+from .cluster import initialise, refuse_other_major
+from .errors import ServerError
+from .folder import POLL_SECONDS, ServerFolder, answers, lock_until, try_lock
 
 STOP_SECONDS = 60.0
 # sun_path has 108 bytes on Linux and 104 on macOS, the closing NUL included.

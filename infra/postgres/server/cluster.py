@@ -7,10 +7,10 @@ import shutil
 import subprocess
 from collections.abc import Sequence
 
-from .server_account import Account
-from .server_binaries import Binaries, server_environment
-from .server_errors import ServerError
-from .server_folder import ServerFolder
+from .account import Account
+from .binaries import Binaries, server_environment
+from .errors import ServerError
+from .folder import ServerFolder
 
 USER = "leasebook"
 DATABASE = "leasebook"

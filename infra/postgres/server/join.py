@@ -8,9 +8,9 @@ import subprocess
 import sys
 import time
 
-from .server_errors import ServerError
-from .server_folder import ServerFolder, answers, is_locked, lock_until
-from .server_keeper import EXIT_OTHER_KEEPER, KeeperOptions
+from .errors import ServerError
+from .folder import ServerFolder, answers, is_locked, lock_until
+from .keeper import EXIT_OTHER_KEEPER, KeeperOptions
 
 KEEPER_BOOT_SECONDS = 30.0
 KEEPER_STARTS_MAX = 3
@@ -69,7 +69,7 @@ def start_keeper(folder: ServerFolder, options: KeeperOptions) -> int:
     search = [os.path.abspath(entry) for entry in sys.path]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(search)}
     log_start = folder.log_bytes()
-    command = [sys.executable, "-m", f"{__package__}.server_keeper", str(folder.path)]
+    command = [sys.executable, "-m", f"{__package__}.keeper", str(folder.path)]
     try:
         with folder.log.open("ab") as log:
             started = subprocess.run(

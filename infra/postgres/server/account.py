@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from .server_errors import ServerError
-from .server_folder import SERVICE_ACCOUNTS, service_uids
+from .errors import ServerError
+from .folder import SERVICE_ACCOUNTS, service_uids
 
 PROBE_SECONDS = 5.0
 

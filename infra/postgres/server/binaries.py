@@ -17,7 +17,7 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
-from .server_errors import ServerError
+from .errors import ServerError
 
 MAJOR_MIN = 14
 PROBE_SECONDS = 10.0

@@ -24,7 +24,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from .server_errors import ServerError
+from .errors import ServerError
 
 LOG_TAIL_BYTES = 2_000
 POLL_SECONDS = 0.01
