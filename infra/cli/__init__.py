@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import importlib
+import sys
+from collections.abc import Sequence
+from typing import Any
 
 import click
 
@@ -14,7 +17,7 @@ COMMANDS = {
     "enqueue": ("enqueue", "enqueue"),
     "stats": ("look", "stats"),
     "list": ("look", "list_jobs"),
-    "history": ("look", "history"),
+    "history": ("history", "history"),
     "check": ("check", "check_command"),
     "demo": ("demo", "demo"),
 }
@@ -32,6 +35,19 @@ class _Commands(click.Group):
             importlib.import_module(f".{module}", __package__), attribute
         )
         return command
+
+    def main(  # type: ignore[override]
+        self, args: Sequence[str] | None = None, prog_name: str | None = None, **extra: Any
+    ) -> Any:
+        """Run, and end the process with an exit code; every foreseeable error is one line."""
+        # The heartbeat child imports this package too, and prints nothing.
+        from .output import ending
+
+        words = list(sys.argv[1:] if args is None else args)
+        extra["standalone_mode"] = False
+        with ending(as_json="--json" in words):
+            code = super().main(words, prog_name, **extra)
+        sys.exit(code if isinstance(code, int) else 0)
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})

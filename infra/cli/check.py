@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from ...projections.check import INVARIANTS, check
+from ...projections.check import INVARIANTS, Violation, check
 from .look import reader
 from .options import connection_options, plain_book
 from .output import FINDING, answering, finish, print_json
@@ -16,25 +16,33 @@ SHOWN_MAX = 20
 @connection_options
 def check_command(dsn: str | None, schema: str, as_json: bool) -> None:
     """Check every invariant on the whole log; exit 1 and show the events when one is broken."""
-    with answering(), plain_book(dsn, schema) as book, reader(book).snapshot() as snapshot:
-        violations = list(check(snapshot.log(), snapshot.rows()))
+    with answering(as_json=as_json), plain_book(dsn, schema) as book, reader(book) as queue:
+        with queue.snapshot() as snapshot:
+            violations = list(check(snapshot.log(), snapshot.rows()))
     if as_json:
         print_json(
-            [
-                {
-                    "invariant": each.invariant,
-                    "job": each.job_id,
-                    "text": each.text,
-                    "versions": [event.version for event in each.events],
-                }
-                for each in violations
-            ]
+            {"invariants": list(INVARIANTS), "violations": [_document(each) for each in violations]}
         )
     else:
         for each in violations[:SHOWN_MAX]:
             click.echo(str(each))
+            click.echo(f"  {INVARIANTS[each.invariant]}")
+            for event in each.events:
+                click.echo(f"  version {event.version} at {event.at}: {event.event.kind}")
         if len(violations) > SHOWN_MAX:
-            click.echo(f"… and {len(violations) - SHOWN_MAX} more")
-        held = ", ".join(INVARIANTS)
-        click.echo(f"{len(violations)} violations of {held}")
+            click.echo(f"… and {len(violations) - SHOWN_MAX:,} more; --json shows all")
+        click.echo(f"{len(violations):,} violations of {', '.join(INVARIANTS)}")
     finish(FINDING if violations else 0)
+
+
+def _document(violation: Violation) -> dict[str, object]:
+    events = [
+        {"version": each.version, "kind": each.event.kind, "at": each.at}
+        for each in violation.events
+    ]
+    return {
+        "invariant": violation.invariant,
+        "job": violation.job_id,
+        "text": violation.text,
+        "events": events,
+    }

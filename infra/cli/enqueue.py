@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+import sys
 from typing import Any
 
 import click
-import psycopg
 
 from ...domain.errors import InvalidValue
+from ..app.book import Book
+from ..ports import Receipt
+from ..postgres.connection import sorted_errors
+from ..postgres.dsn import connect
+from ..postgres.schema import Schema, require_schema
 from .options import book_options, load_book
 from .output import answering, print_json
 
@@ -18,8 +23,8 @@ from .output import answering, print_json
 @click.argument("name")
 @click.argument("args", default="{}")
 @book_options
-@click.option("--queue")
-@click.option("--priority", type=int)
+@click.option("--queue", help="Another queue than the job type's.")
+@click.option("--priority", type=int, help="0 (last) to 9 (first).")
 @click.option("--delay", type=float, help="Seconds until it may start.")
 @click.option("--group-key", help="For job types with a group; ARGS is then the item.")
 @click.option("--label")
@@ -34,19 +39,34 @@ def enqueue(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Enqueue one job of NAME with ARGS, a JSON object of arguments."""
+    """Enqueue one job of NAME with ARGS, a JSON object of arguments; - reads it from stdin."""
     given = {key: value for key, value in options.items() if value is not None}
-    with answering(), load_book(target, dsn, schema) as book:
-        try:
-            values = json.loads(args)
-        except json.JSONDecodeError as error:
-            raise InvalidValue("args", f"no JSON ({error})", "give a JSON object") from None
-        with psycopg.connect(book.dsn) as connection:
-            receipt = book.enqueue(connection, name, values, **given)
-    done = {"id": receipt.id, "item_id": receipt.item_id}
+    with answering(as_json=as_json), load_book(target, dsn, schema) as book:
+        values = _document(args)
+        book.find(name).order_named(values, given)
+        receipt = _write(book, name, values, given)
     if as_json:
-        print_json(done)
+        print_json({"id": receipt.id, "item_id": receipt.item_id})
     elif receipt.id is None:
         click.echo(f"item {receipt.item_id}")
     else:
         click.echo(str(receipt.id))
+
+
+def _document(args: str) -> object:
+    """The JSON value of an argument.  Raises InvalidValue."""
+    try:
+        return json.loads(sys.stdin.read() if args == "-" else args)
+    except (ValueError, RecursionError) as error:
+        raise InvalidValue(
+            "args", f"what is no JSON ({error})", """give a JSON object, as in '{"number": 7}'"""
+        ) from None
+
+
+def _write(book: Book, name: str, values: object, options: dict[str, Any]) -> Receipt:
+    """One transaction of our own, on a schema that is there."""
+    with connect(book.dsn) as connection:
+        require_schema(connection, Schema(book.schema))
+        with sorted_errors(), connection.transaction():
+            receipt: Receipt = book.enqueue(connection, name, values, **options)
+        return receipt

@@ -1,36 +1,54 @@
-"""``leasebook stats``, ``list`` and ``history``: looking at a queue without touching it."""
+"""``leasebook stats`` and ``leasebook list``: looking at a queue without touching it."""
 
 from __future__ import annotations
 
-from uuid import UUID
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
 
 import attrs
 import click
 
+from ...domain.job import Job
 from ...domain.states import State
-from ...projections.story import tell
+from ...projections.wording import count, duration
 from ..app.book import Book
 from ..postgres.reader import PostgresReader, QueueStats
 from .options import connection_options, plain_book
-from .output import FINDING, answering, console, finish, print_json, print_table
+from .output import answering, print_json, print_table
 
 
-def reader(book: Book) -> PostgresReader:
-    """A reader on the book's database."""
-    return PostgresReader(book.dsn, book.schema)
+@contextmanager
+def reader(book: Book) -> Iterator[PostgresReader]:
+    """A reader on the book's database, once its schema is known to be complete."""
+    made = PostgresReader(book.dsn, book.schema)
+    try:
+        made.require_schema()
+        yield made
+    finally:
+        made.close()
 
 
 @click.command()
 @connection_options
 def stats(dsn: str | None, schema: str, as_json: bool) -> None:
     """Show how every queue stands."""
-    with answering(), plain_book(dsn, schema) as book:
-        queues = reader(book).stats()
+    with answering(as_json=as_json), plain_book(dsn, schema) as book, reader(book) as queue:
+        queues = queue.stats()
+        at = queue.now()
     if as_json:
-        print_json([attrs.asdict(queue) for queue in queues])
-        return
-    columns = [name.replace("_", " ") for name in attrs.fields_dict(QueueStats)]
-    print_table("queues", columns, [attrs.astuple(queue) for queue in queues])
+        print_json([attrs.asdict(each) for each in queues])
+    elif not queues:
+        click.echo("nothing waits, runs or is held: every queue is empty")
+    else:
+        columns = [name.replace("_", " ") for name in attrs.fields_dict(QueueStats)]
+        print_table(columns, [_stats_row(each, at) for each in queues])
+
+
+def _stats_row(queue: QueueStats, at: datetime) -> list[object]:
+    since = queue.oldest_due
+    late = None if since is None else f"{duration(at - since)} ago"
+    return [*attrs.astuple(queue)[:-1], late]
 
 
 @click.command("list")
@@ -49,49 +67,67 @@ def list_jobs(
     limit: int,
 ) -> None:
     """List unfinished and held jobs, the next due first."""
-    with answering(), plain_book(dsn, schema) as book:
-        jobs = reader(book).jobs(queue, name, state, limit)
-    shown = [
-        {
-            "id": job.id,
-            "name": job.spec.name,
-            "queue": job.spec.queue,
-            "priority": job.spec.priority,
-            "state": str(job.state),
-            "due_at": job.due_at,
-            "starts": job.starts,
-            "attempts": f"{job.attempts}/{job.spec.policy.retries + 1}",
-            "group_key": job.spec.group_key,
-            "items": len(job.items) or None,
-            "worker": None if job.lease is None else job.lease.worker,
-            "held": job.held,
-        }
-        for job in jobs
-    ]
+    with answering(as_json=as_json), plain_book(dsn, schema) as book, reader(book) as look:
+        jobs = look.jobs(queue, name, state, limit)
+        at = look.now()
     if as_json:
-        print_json(shown)
-        return
-    columns = list(shown[0]) if shown else ["id", "name", "queue", "state"]
-    print_table("unfinished and held jobs", columns, [list(row.values()) for row in shown])
-
-
-@click.command()
-@click.argument("job", type=click.UUID)
-@connection_options
-def history(job: UUID, dsn: str | None, schema: str, as_json: bool) -> None:
-    """Tell what happened to JOB and why; exit 1 when there is no such job."""
-    with answering(), plain_book(dsn, schema) as book:
-        stream = book.log().stream(job)
-    if as_json:
-        print_json(
-            [
-                {"version": each.version, "kind": each.event.kind, **attrs.asdict(each.event)}
-                for each in stream
-            ]
-        )
-    elif stream:
-        for line in tell(stream, {}):
-            console.print(str(line), markup=False, highlight=False)
+        print_json([_document(job) for job in jobs])
+    elif not jobs:
+        click.echo("no unfinished or held job matches")
     else:
-        click.echo(f"no job {job} in this log", err=True)
-    finish(0 if stream else FINDING)
+        columns = ["job", "name", "state", "when", "attempts", "more"]
+        print_table(columns, [_job_row(job, at) for job in jobs])
+        if len(jobs) == limit:
+            click.echo(f"these are the first {limit:,}; --limit shows more")
+
+
+def _document(job: Job) -> dict[str, object]:
+    spec, lease = job.spec, job.lease
+    return {
+        "id": job.id,
+        "name": spec.name,
+        "queue": spec.queue,
+        "priority": spec.priority,
+        "state": job.state,
+        "held": job.held,
+        "outcome": job.outcome,
+        "due_at": job.due_at,
+        "enqueued_at": spec.enqueued_at,
+        "starts": job.starts,
+        "attempts": job.attempts,
+        "attempts_max": spec.policy.retries + 1,
+        "label": spec.label,
+        "owner": spec.owner,
+        "subject": spec.subject,
+        "group_key": spec.group_key,
+        "items": len(job.items) if spec.group is not None else None,
+        "worker": None if lease is None else lease.worker,
+    }
+
+
+def _job_row(job: Job, at: datetime) -> list[object]:
+    spec = job.spec
+    more = [f"queue {spec.queue}, priority {spec.priority}"]
+    if job.lease is not None:
+        more.append(f"worker {job.lease.worker}")
+    if spec.group is not None:
+        more.append(f"{count(len(job.items), 'item')} of {spec.group_key}")
+    more += [
+        f"{word} {text}"
+        for word, text in (("label", spec.label), ("owner", spec.owner), ("subject", spec.subject))
+        if text is not None
+    ]
+    attempts = f"{job.attempts}/{spec.policy.retries + 1}"
+    return [job.id, spec.name, str(job.state), _when(job, at), attempts, ", ".join(more)]
+
+
+def _when(job: Job, at: datetime) -> str:
+    """Since or until when, by the database's clock: short, and without a time zone."""
+    if job.held:
+        return f"{job.outcome} {duration(at - job.at)} ago"
+    if job.state is State.LEASED:
+        started = job.lease.started_at if job.lease is not None else job.at
+        return f"for {duration(at - started)}"
+    if job.due_at <= at:
+        return f"due {duration(at - job.due_at)}"
+    return f"in {duration(job.due_at - at)}"

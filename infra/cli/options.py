@@ -6,11 +6,14 @@ import importlib
 import os
 import sys
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any, TypeVar
 
 import click
 
 from ..app.book import Book
+from ..app.errors import shown, suggestion
+from ..worker.failure import describe
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -31,7 +34,7 @@ book_schema_option = click.option(
     envvar="LEASEBOOK_SCHEMA",
     help="Schema that holds leasebook's tables.  [default: the book's]",
 )
-json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 
 
 def connection_options(function: F) -> F:
@@ -53,26 +56,50 @@ def load_book(target: str, dsn: str | None, schema: str | None) -> Book:
     """The user's book, named as ``module:attribute``; the working folder is on the path.
 
     ``dsn`` and ``schema`` win over what the application gave its book.  Raises click.UsageError
-    that says what is wrong with the name.
+    that says what is wrong with the name, or with the module.
     """
     module_name, _, attribute = target.partition(":")
     if not module_name or not attribute:
-        raise click.UsageError(f"{target!r} names no book: write it as module:attribute, app:book.")
+        raise click.UsageError(
+            f"{shown(target)} names no book: write it as module:attribute, for example app:book."
+        )
+    book = _attribute(_import(module_name), module_name, attribute)
+    if dsn is not None or schema is not None:
+        book.configure(dsn=dsn, schema=schema)
+    return book
+
+
+def _import(name: str) -> ModuleType:
     here = os.getcwd()
     if here not in sys.path:
         sys.path.insert(0, here)
     try:
-        module = importlib.import_module(module_name)
+        return importlib.import_module(name)
+    except KeyboardInterrupt:
+        raise
     except ModuleNotFoundError as error:
-        if error.name != module_name.partition(".")[0] and error.name != module_name:
-            raise
-        raise click.UsageError(
-            f"there is no module {module_name!r} in {here} or installed."
-        ) from None
+        if error.name is not None and f"{name}.".startswith(f"{error.name}."):
+            raise click.UsageError(
+                f"there is no module {shown(name)} in {here} or installed."
+            ) from None
+        raise _broken(name, error) from error
+    except BaseException as error:
+        # Whatever the user's module raises, sys.exit included, is an error of that module.
+        raise _broken(name, error) from error
+
+
+def _broken(name: str, error: BaseException) -> click.UsageError:
+    return click.UsageError(
+        f"the module {shown(name)} cannot be imported: {describe(error)}. "
+        f"`python -c 'import {name}'` shows where."
+    )
+
+
+def _attribute(module: ModuleType, module_name: str, attribute: str) -> Book:
     book = getattr(module, attribute, None)
-    if not isinstance(book, Book):
-        found = "nothing" if book is None else f"a {type(book).__name__}"
-        raise click.UsageError(f"{module_name}.{attribute} is {found}, not a Book.")
-    if dsn is not None or schema is not None:
-        book.configure(dsn=dsn, schema=schema)
-    return book
+    if isinstance(book, Book):
+        return book
+    found = "nothing" if book is None else f"a {type(book).__name__}"
+    names = [name for name, value in vars(module).items() if isinstance(value, Book)]
+    hint = suggestion(attribute, names) if names else "the module has no Book"
+    raise click.UsageError(f"{module_name}:{attribute} is {found}, not a Book: {hint}.")

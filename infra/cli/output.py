@@ -1,12 +1,14 @@
 """How commands print and how they end.
 
 Exit codes: 0 done; 1 the answer is a finding (a violation, an incomplete schema, no such job);
-2 the command or its input was refused; 3 the database could not be reached.
+2 the command or its input was refused; 3 the database could not be used; 130 interrupted.
 """
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -20,11 +22,16 @@ from rich.measure import Measurement
 from rich.table import Table
 
 from ...domain.errors import LeasebookError
-from ..ports import StoreUnavailable
+from ..ports import DataRefused, StoreUnavailable
+from ..postgres.server import ServerError
 
 FINDING = 1
 REFUSED = 2
 UNAVAILABLE = 3
+INTERRUPTED = 130
+
+#: What a schema lacks and what a demonstration lost are findings, not refusals of input.
+FINDINGS = frozenset({"schema_incomplete", "schema_newer", "demo_failed"})
 
 console = Console()
 
@@ -34,19 +41,21 @@ def print_json(value: object) -> None:
     click.echo(json.dumps(value, default=_plain, ensure_ascii=False, indent=2))
 
 
-def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    """A table for people; empty cells for None."""
-    table = Table(title=title, title_justify="left", header_style="bold", box=None, padding=(0, 2))
+def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+    """A table for people; numbers to the right, nothing for None."""
+    table = Table(header_style="bold", box=None, padding=(0, 2, 0, 0), pad_edge=False)
     for index, column in enumerate(columns):
         right = bool(rows) and all(isinstance(row[index], int | float) for row in rows)
         table.add_column(column, justify="right" if right else "left", no_wrap=True)
     for row in rows:
-        table.add_row(*(_cell(value) for value in row))
+        table.add_row(*("" if value is None else _line(str(value)) for value in row))
     # A row is a line, whatever the width of the terminal: it can be searched and copied.
     wide = Console(
         width=max(console.width, Measurement.get(console, console.options, table).maximum)
     )
-    wide.print(table, soft_wrap=True)
+    with wide.capture() as drawn:
+        wide.print(table, soft_wrap=True, markup=False, highlight=False)
+    click.echo("\n".join(line.rstrip() for line in drawn.get().splitlines()))
 
 
 def finish(code: int) -> NoReturn:
@@ -55,29 +64,62 @@ def finish(code: int) -> NoReturn:
 
 
 @contextmanager
-def answering() -> Iterator[None]:
-    """Turn what leasebook refuses into a line on standard error and an exit code."""
+def answering(*, as_json: bool = False) -> Iterator[None]:
+    """Turn what leasebook refuses into a line on standard error and an exit code.
+
+    With ``as_json`` there is also a document on standard output: ``{"error": {...}}``.
+    """
     try:
         yield
     except StoreUnavailable as error:
-        click.echo(f"leasebook: the database is unavailable: {error}", err=True)
-        finish(UNAVAILABLE)
+        _end(as_json, UNAVAILABLE, "unavailable", f"the database is unavailable: {error}")
+    except DataRefused as error:
+        _end(as_json, REFUSED, "data_refused", f"the database refused a value: {error}")
     except LeasebookError as error:
-        click.echo(f"leasebook: {error}", err=True)
-        finish(FINDING if error.code.startswith("schema_") else REFUSED)
+        _end(as_json, _code_of(error), error.code, str(error))
+    except ServerError as error:
+        _end(as_json, UNAVAILABLE, error.code, error.message)
 
 
-def is_terminal() -> bool:
-    """Whether a person looks at standard output."""
-    return sys.stdout.isatty()
+@contextmanager
+def ending(*, as_json: bool) -> Iterator[None]:
+    """The same for what click refuses, for Ctrl-C, and for a reader that has gone."""
+    try:
+        with answering(as_json=as_json):
+            yield
+    except click.Abort:
+        _end(as_json, INTERRUPTED, "interrupted", "interrupted")
+    except click.ClickException as error:
+        error.show()
+        if as_json:
+            print_json({"error": {"code": "usage", "message": error.format_message()}})
+        finish(error.exit_code)
+    except OSError as error:
+        if error.errno != errno.EPIPE:
+            raise
+        # `leasebook list | head`: nobody reads on, and Python must not complain at its exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        finish(0)
 
 
-def _cell(value: object) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, datetime):
-        return value.astimezone().isoformat(sep=" ", timespec="milliseconds")
-    return str(value)
+def _end(as_json: bool, code: int, name: str, message: str) -> NoReturn:
+    click.echo(f"leasebook: {message}", err=True)
+    if as_json:
+        print_json({"error": {"code": name, "message": message}})
+    finish(code)
+
+
+def _code_of(error: LeasebookError) -> int:
+    if error.code in FINDINGS:
+        return FINDING
+    # A migration without PostgreSQL's code lost its connection; any other was refused.
+    lost = error.code == "migration_failed" and getattr(error, "sqlstate", None) is None
+    return UNAVAILABLE if lost else REFUSED
+
+
+def _line(text: str) -> str:
+    """``text`` on one line and without control characters, which a job's key may hold."""
+    return "".join(each if each.isprintable() else repr(each)[1:-1] for each in text)
 
 
 def _plain(value: Any) -> object:

@@ -14,24 +14,27 @@ from .output import FINDING, answering, finish, print_json
 @click.option("--sql", is_flag=True, help="Print the SQL and connect to nothing.")
 def migrate(dsn: str | None, schema: str, as_json: bool, sql: bool) -> None:
     """Create or upgrade leasebook's tables."""
-    with answering():
+    with answering(as_json=as_json):
         if sql:
-            click.echo(migrate_sql(schema))
+            text = migrate_sql(schema)
+            if as_json:
+                print_json({"schema": schema, "sql": text})
+            else:
+                click.echo(text)
             return
         with plain_book(dsn, schema) as book:
             book.migrate()
-        done = {"schema": schema, "migrated": True}
-        if as_json:
-            print_json(done)
-        else:
-            click.echo(f"schema {Schema(schema).quoted} is up to date")
+    if as_json:
+        print_json({"schema": schema, "migrated": True})
+    else:
+        click.echo(f"schema {Schema(schema).quoted} is up to date")
 
 
 @click.command("check-schema")
 @connection_options
 def check_schema_command(dsn: str | None, schema: str, as_json: bool) -> None:
     """Name everything that is missing from the schema; exit 1 when something is."""
-    with answering(), plain_book(dsn, schema) as book:
+    with answering(as_json=as_json), plain_book(dsn, schema) as book:
         missing = check_schema(book.dsn, Schema(schema))
     if as_json:
         print_json({"schema": schema, "complete": not missing, "missing": missing})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
@@ -16,12 +16,12 @@ from ...domain.job import Job
 from ...domain.log import Recorded
 from ...projections.check import KeptRow
 from ...projections.row import StateRow, to_row
-from ..codec import EventRow, decode
-from .connection import connect_options, sorted_errors
-from .rows import job_of
-from .schema_name import Schema
+from .connection import Link, sorted_errors
+from .rows import job_of, recorded, uuids
+from .schema_check import require_schema
+from .schema_name import DEFAULT, Schema
 from .settings import Settings
-from .statements import reading
+from .statements import look, reading
 
 FETCH_ROWS = 5_000
 
@@ -70,65 +70,54 @@ class Snapshot:
 class PostgresReader:
     """Answers people's questions on a connection of its own, made at the first one.
 
-    Raises StoreUnavailable when the database does not answer.
+    Raises InvalidDsn, and StoreUnavailable when the database does not answer.
     """
 
-    def __init__(self, dsn: str, schema: str = "leasebook", settings: Settings | None = None):
-        self._dsn = dsn
+    def __init__(self, dsn: str, schema: str = DEFAULT, settings: Settings | None = None) -> None:
         self._schema = Schema(schema)
-        self._settings = settings or Settings()
-        self._open: psycopg.Connection[Any] | None = None
+        self._link = Link(dsn, settings or Settings(prepare_after=None), "leasebook reader")
+
+    def require_schema(self) -> None:
+        """Raise SchemaIncomplete when something is missing, with every problem and the remedy."""
+        with sorted_errors():
+            require_schema(self._link.connection(), self._schema)
+
+    def now(self) -> datetime:
+        """The database's time."""
+        at: datetime = self._link.ask(reading.now(), {})[0][0]
+        return at
 
     def stats(self) -> Sequence[QueueStats]:
         """How every queue stands that holds anything, by name."""
-        return [QueueStats(*row) for row in self._ask(reading.stats(self._schema), {})]
+        return [QueueStats(*row) for row in self._link.ask(reading.stats(self._schema), {})]
 
     def jobs(
         self, queue: str | None, name: str | None, state: str | None, limit: int
     ) -> Sequence[Job]:
         """Unfinished and held jobs, the next due first; None matches everything."""
         asked = {"queue": queue, "name": name, "state": state, "limit": limit}
-        return [job_of(row) for row in self._ask(reading.jobs(self._schema), asked)]
+        return [job_of(row) for row in self._link.ask(reading.jobs(self._schema), asked)]
+
+    def stream(self, job_id: UUID) -> Sequence[Recorded]:
+        """Every event of one job in order of version; empty when there is none."""
+        params = {"ids": uuids([job_id])}
+        return [recorded(row) for row in self._link.ask(look.streams(self._schema), params)]
 
     def counts(self) -> dict[str, int]:
         """How many events, and how many lines of the audit log, there are of each kind."""
-        return dict(self._ask(reading.counts(self._schema), {}))
+        return dict(self._link.ask(reading.counts(self._schema), {}))  # type: ignore[arg-type]
 
     @contextmanager
     def snapshot(self) -> Generator[Snapshot]:
         """A consistent view of log and claim table, held while the block runs."""
-        connection = self._connection()
+        connection = self._link.connection()
         with sorted_errors(), connection.transaction():
             connection.execute("set transaction isolation level repeatable read, read only")
             yield Snapshot(connection, self._schema)
 
     def close(self) -> None:
         """Close the connection; a later question opens another."""
-        if self._open is not None:
-            self._open.close()
-            self._open = None
-
-    def _ask(self, statement: str, params: Mapping[str, object]) -> list[Any]:
-        connection = self._connection()
-        with sorted_errors(), connection.cursor(binary=True) as cursor:
-            return cursor.execute(statement.encode(), params).fetchall()
-
-    def _connection(self) -> psycopg.Connection[Any]:
-        if self._open is None or self._open.closed:
-            options = connect_options(self._settings, "leasebook reader")
-            with sorted_errors():
-                self._open = psycopg.connect(
-                    self._dsn, autocommit=True, prepare_threshold=None, **options
-                )
-            self._open.adapters.register_loader("json", TextLoader)
-            self._open.adapters.register_loader("json", TextBinaryLoader)
-        return self._open
-
-
-def recorded(row: Sequence[Any]) -> Recorded:
-    """One event of ``reading.log``."""
-    job_id, version, event_id, xid, *columns = row
-    return Recorded(job_id, version, event_id, xid, decode(job_id, EventRow(*columns)))
+        self._link.close()
 
 
 def _kept(row: Sequence[Any]) -> KeptRow:

@@ -26,7 +26,9 @@ import pytest
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict
 
+from leasebook.infra.postgres.reader import PostgresReader
 from leasebook.infra.postgres.server import ServerError, embedded_server
+from leasebook.projections.check import check
 from tests.support.servers import Outside
 
 DOCKER_PROBE_SECONDS = 2
@@ -178,10 +180,30 @@ def _template(server_dsn: str, _admin: psycopg.Connection) -> Iterator[str]:
 
 
 @pytest.fixture
-def database_dsn(server_dsn: str, _admin: psycopg.Connection, _template: str) -> Iterator[str]:
-    """A URI of a fresh, migrated database that goes away after the test, sessions or not."""
+def database_dsn(
+    request: pytest.FixtureRequest, server_dsn: str, _admin: psycopg.Connection, _template: str
+) -> Iterator[str]:
+    """A URI of a fresh, migrated database that goes away after the test, sessions or not.
+
+    Before it goes, the log and the claim table that the test left must pass the checker (E04),
+    unless the test is marked ``unchecked("why")``.
+    """
     with _database(_admin, CREATE_COPY, template=_template) as name:
-        yield with_database(server_dsn, name)
+        dsn = with_database(server_dsn, name)
+        yield dsn
+        if request.node.get_closest_marker("unchecked") is None:
+            assert_lawful(dsn)
+
+
+def assert_lawful(dsn: str, schema: str = "leasebook") -> None:
+    """The checker finds nothing in the log and the claim table of a database."""
+    reader = PostgresReader(dsn, schema)
+    try:
+        with reader.snapshot() as snapshot:
+            violations = list(check(snapshot.log(), snapshot.rows()))
+    finally:
+        reader.close()
+    assert not violations, "the test left:\n" + "\n".join(str(each) for each in violations[:10])
 
 
 @pytest.fixture

@@ -96,12 +96,12 @@ with input as (
 
 def end(schema: Schema) -> str:
     """Which of these jobs, standing at these versions, leave, and with which event?"""
-    events = ", ".join(f"event_{name}" for name in EVENT)
+    given = ("id", "expected", *_event_names())
     return f"""
 with input as (
     select *
-      from unnest({_arrays(("id", "expected", *_event_names()))})
-        as i (id, expected, {events})
+      from unnest({_arrays(given)})
+        as i ({_columns(given)})
 ), hit as (
     delete from {schema.table("jobs")} as j using input as i
      where j.id = any (array[i.id]) and j.version = i.expected
@@ -159,7 +159,8 @@ with input as (
              where e.job_id = i.id and e.version = 1) is null
 ), logged as (
     insert into {schema.table("job_events")} (job_id, version, {", ".join(EVENT)})
-    select hit.id, 1, {_event_values()}
+    select hit.id, 1,
+           {_event_values()}
       from hit order by hit.id
     returning job_id, event_id
 ), numbers as (
@@ -182,7 +183,8 @@ def further_events(schema: Schema) -> str:
     given = ("id", "version", *_event_names())
     return f"""
 insert into {schema.table("job_events")} (job_id, version, {", ".join(EVENT)})
-select hit.id, hit.version, {_event_values()}
+select hit.id, hit.version,
+           {_event_values()}
   from unnest({_arrays(given)})
     as hit ({_columns(given)})
  order by hit.id, hit.version
@@ -233,6 +235,7 @@ def _event_values() -> str:
 def _logged(schema: Schema) -> str:
     return f"""logged as (
     insert into {schema.table("job_events")} (job_id, version, {", ".join(EVENT)})
-    select hit.id, hit.expected + 1, {_event_values()}
+    select hit.id, hit.expected + 1,
+           {_event_values()}
       from hit order by hit.id
 )"""

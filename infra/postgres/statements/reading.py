@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 from ..schema_name import Schema
-from .columns import JOB
+from .columns import EVENT, job_columns
+
+
+def now() -> str:
+    """The database's time."""
+    return "select pg_catalog.clock_timestamp()"
 
 
 def stats(schema: Schema) -> str:
@@ -43,9 +48,8 @@ select coalesce(s.queue, a.queue), coalesce(s.due, 0), coalesce(s.running, 0),
 
 def jobs(schema: Schema) -> str:
     """Unfinished and held jobs that match what is given, the next due first."""
-    columns = ", ".join(f"j.{name}" for name in JOB)
     return f"""
-select {columns}
+select {job_columns("j")}
   from {schema.table("jobs")} as j
  where (%(queue)s::text is null or j.queue = %(queue)s)
    and (%(name)s::text is null or j.name = %(name)s)
@@ -58,8 +62,7 @@ select {columns}
 def log(schema: Schema) -> str:
     """Every event by job and version."""
     return f"""
-select e.job_id, e.version, e.event_id, e.xid, e.kind, e.at, e.due_at, e.lease, e.worker,
-       e.data::text
+select e.job_id, e.version, e.event_id, e.xid, {", ".join(f"e.{name}" for name in EVENT)}
   from {schema.table("job_events")} as e
  order by e.job_id, e.version
 """
@@ -67,9 +70,8 @@ select e.job_id, e.version, e.event_id, e.xid, e.kind, e.at, e.due_at, e.lease, 
 
 def rows(schema: Schema) -> str:
     """The whole claim table with its sequence numbers and what it keeps beside the job."""
-    columns = ", ".join(f"j.{name}" for name in JOB)
     return f"""
-select j.seq, j.suspect, {columns}
+select j.seq, j.suspect, {job_columns("j")}
   from {schema.table("jobs")} as j
 """
 

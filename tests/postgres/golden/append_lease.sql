@@ -1,8 +1,8 @@
 with input as (
     select *
       from unnest(%(ids)s::uuid[], %(versions)s::bigint[], %(untils)s::timestamptz[],
-                  %(starts)s::bigint[])
-        as i (id, version, until, starts)
+                  %(starts)s::bigint[], %(data)s::text[])
+        as i (id, version, until, starts, data)
 ), hit as (
     update "leasebook"."jobs" as j
        set version = i.version + 1, state = 'leased', due_at = i.until, at = %(at)s::timestamptz,
@@ -10,11 +10,11 @@ with input as (
            started_at = %(at)s::timestamptz
       from input as i
      where j.id = any (array[i.id]) and j.version = i.version
-    returning j.id, j.version, j.due_at, j.starts
+    returning j.id, j.version, j.due_at, i.data
 ), logged as (
     insert into "leasebook"."job_events" (job_id, version, at, kind, due_at, worker, data)
     select hit.id, hit.version, %(at)s::timestamptz, %(kind)s, hit.due_at, %(worker)s,
-           pg_catalog.format('{"start":%%s}', hit.starts)::json
+           hit.data::json
       from hit order by hit.id
 )
 select pg_catalog.clock_timestamp() as at,

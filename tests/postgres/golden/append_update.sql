@@ -1,14 +1,16 @@
 with input as (
     select *
-      from unnest(%(id)s::uuid[], %(expected)s::bigint[], %(version)s::bigint[], %(state)s::text[],
-                  %(due_at)s::timestamptz[], %(at)s::timestamptz[], %(suspect)s::boolean[], %(held)s::boolean[],
-                  %(starts)s::bigint[], %(attempts)s::bigint[], %(interruptions)s::bigint[], %(lease)s::bigint[],
-                  %(worker)s::text[], %(started_at)s::timestamptz[], %(items)s::text[], %(outcome)s::text[],
-                  %(event_kind)s::text[], %(event_at)s::timestamptz[], %(event_due_at)s::timestamptz[], %(event_lease)s::bigint[],
+      from unnest(%(id)s::uuid[], %(expected)s::bigint[], %(version)s::bigint[],
+                  %(state)s::text[], %(due_at)s::timestamptz[], %(at)s::timestamptz[],
+                  %(suspect)s::boolean[], %(held)s::boolean[], %(starts)s::bigint[],
+                  %(attempts)s::bigint[], %(interruptions)s::bigint[], %(lease)s::bigint[],
+                  %(worker)s::text[], %(started_at)s::timestamptz[], %(items)s::text[],
+                  %(outcome)s::text[], %(event_kind)s::text[], %(event_at)s::timestamptz[],
+                  %(event_due_at)s::timestamptz[], %(event_lease)s::bigint[],
                   %(event_worker)s::text[], %(event_data)s::text[])
-        as i (id, expected, version, state, due_at, at, suspect, held,
-              starts, attempts, interruptions, lease, worker, started_at, items, outcome,
-              event_kind, event_at, event_due_at, event_lease, event_worker, event_data)
+        as i (id, expected, version, state, due_at, at, suspect, held, starts, attempts,
+              interruptions, lease, worker, started_at, items, outcome, event_kind, event_at,
+              event_due_at, event_lease, event_worker, event_data)
 ), hit as (
     update "leasebook"."jobs" as j
        set version = i.version,
@@ -30,7 +32,9 @@ with input as (
     returning i.*
 ), logged as (
     insert into "leasebook"."job_events" (job_id, version, kind, at, due_at, lease, worker, data)
-    select hit.id, hit.expected + 1, hit.event_kind, hit.event_at, hit.event_due_at, hit.event_lease, hit.event_worker, hit.event_data::json
+    select hit.id, hit.expected + 1,
+           hit.event_kind, hit.event_at, hit.event_due_at, hit.event_lease, hit.event_worker,
+           hit.event_data::json
       from hit order by hit.id
 )
 select pg_catalog.clock_timestamp() as at,

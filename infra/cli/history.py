@@ -1,0 +1,149 @@
+"""``leasebook history``: what happened to one job, for people and for programs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta, tzinfo
+from uuid import UUID
+
+import attrs
+import click
+from rich.table import Table
+from rich.text import Text
+
+from ...domain.events import Leased
+from ...domain.log import Recorded
+from ...projections.story import Line, tell
+from ...projections.streams import steps
+from .look import reader
+from .options import connection_options, plain_book
+from .output import FINDING, answering, console, finish, print_json
+
+#: Fields of events that hold JSON documents as text.
+DOCUMENTS = frozenset({"args", "items", "result"})
+
+
+class LocalZone(tzinfo):
+    """The zone of this machine, summer time included: what ``datetime.astimezone()`` goes by."""
+
+    def fromutc(self, when: datetime) -> datetime:
+        """A moment in UTC as local time."""
+        return when.replace(tzinfo=UTC).astimezone().replace(tzinfo=self)
+
+    def utcoffset(self, when: datetime | None) -> timedelta | None:
+        """The distance from UTC at that local time."""
+        return None if when is None else when.replace(tzinfo=None).astimezone().utcoffset()
+
+    def tzname(self, when: datetime | None) -> str | None:
+        """What the zone is called at that local time."""
+        return None if when is None else when.replace(tzinfo=None).astimezone().tzname()
+
+    def dst(self, when: datetime | None) -> timedelta | None:
+        """Not told apart from the offset."""
+        return None
+
+
+@click.command()
+@click.argument("job", type=click.UUID)
+@connection_options
+def history(job: UUID, dsn: str | None, schema: str, as_json: bool) -> None:
+    """Tell what happened to JOB and why; exit 1 when there is no such job."""
+    with answering(as_json=as_json), plain_book(dsn, schema) as book, reader(book) as queue:
+        stream = queue.stream(job)
+    if as_json:
+        print_json(document(job, stream))
+    elif stream:
+        for line in shown(stream):
+            click.echo(line)
+    else:
+        click.echo(f"leasebook: no job {job} is in this log", err=True)
+    finish(0 if stream else FINDING)
+
+
+def document(job: UUID, stream: Sequence[Recorded]) -> dict[str, object]:
+    """The stream as JSON: its last state, every event, and the story line by line."""
+    life = steps(stream)
+    return {
+        "job": job,
+        "state": life[-1].after.state if life else None,
+        "events": [_event(each) for each in stream],
+        "story": [str(line) for line in tell(stream, worker_names(stream))],
+    }
+
+
+def worker_names(stream: Sequence[Recorded]) -> dict[str, str]:
+    """Worker ids of one story with the names to show: ``ada`` for ``ada#c1bd3c137bc4``.
+
+    Two starts of one name in one story keep their ids, or they would look like one worker.
+    """
+    ids = {each.event.worker for each in stream if isinstance(each.event, Leased)}
+    names = {worker: worker.rpartition("#")[0] or worker for worker in ids}
+    shown_by = list(names.values())
+    return {worker: name for worker, name in names.items() if shown_by.count(name) == 1}
+
+
+def shown(stream: Sequence[Recorded]) -> Iterator[str]:
+    """The story in local time: in a terminal wrapped between words, else one line an event."""
+    zone = LocalZone()
+    lines = tell(stream, worker_names(stream), zone)
+    heading, rest = lines[0], lines[1:]
+    if console.is_terminal:
+        with console.capture() as drawn:
+            console.print(Text(str(heading)), f"times are {zone_names(stream, zone)}", sep="\n")
+            console.print(story_table(rest))
+        yield from (line.rstrip() for line in drawn.get().splitlines())
+        return
+    yield str(heading)
+    yield f"times are {zone_names(stream, zone)}"
+    yield from map(str, rest)
+
+
+def zone_names(stream: Sequence[Recorded], zone: tzinfo) -> str:
+    """The zone as it was at the first and at the last event: ``CET (UTC+01:00)``."""
+    ends = [stream[0].at.astimezone(zone), stream[-1].at.astimezone(zone)]
+    offsets = [at.strftime("%z") for at in ends]
+    names = [f"{at:%Z} (UTC{z[:3]}:{z[3:5]})" for at, z in zip(ends, offsets, strict=True)]
+    return " to ".join(dict.fromkeys(names))
+
+
+def story_table(lines: Sequence[Line]) -> Table:
+    """Time and text side by side; a day stands on a line of its own."""
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(no_wrap=True, style="cyan")
+    table.add_column(overflow="fold")
+    for line in lines:
+        day, _, clock = line.stamp.rpartition(" ")
+        if day:
+            table.add_row(Text(day, style="bold"), "")
+        table.add_row(clock, Text(line.text))
+    return table
+
+
+def _event(recorded: Recorded) -> dict[str, object]:
+    event = recorded.event
+    return {
+        "version": recorded.version,
+        "kind": event.kind,
+        **_plain(attrs.asdict(event)),
+    }
+
+
+def _plain(fields: Mapping[str, object]) -> dict[str, object]:
+    """Fields of an event, with documents as the values that they hold."""
+    told: dict[str, object] = {}
+    for name, value in fields.items():
+        if name in DOCUMENTS and value is not None:
+            told[name] = _parsed(value)
+        elif isinstance(value, dict):
+            told[name] = _plain(value)  # pyright: ignore[reportUnknownArgumentType]
+        else:
+            told[name] = value
+    return told
+
+
+def _parsed(value: object) -> object:
+    if isinstance(value, str):
+        return json.loads(value)
+    assert isinstance(value, tuple | list)
+    return [json.loads(each) for each in value]  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
