@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
+
 import click
 
 from ...projections.check import INVARIANTS, Violation, check
+from ...projections.wording import count
+from ..postgres.reader import PostgresReader
 from .look import reader
 from .options import connection_options, plain_book
 from .output import FINDING, answering, finish, print_json
@@ -17,11 +21,14 @@ SHOWN_MAX = 20
 def check_command(dsn: str | None, schema: str, as_json: bool) -> None:
     """Check every invariant on the whole log; exit 1 and show the events when one is broken."""
     with answering(as_json=as_json), plain_book(dsn, schema) as book, reader(book) as queue:
-        with queue.snapshot() as snapshot:
-            violations = list(check(snapshot.log(), snapshot.rows()))
+        violations, events = _checked(queue)
     if as_json:
         print_json(
-            {"invariants": list(INVARIANTS), "violations": [_document(each) for each in violations]}
+            {
+                "events": events,
+                "invariants": list(INVARIANTS),
+                "violations": [_document(each) for each in violations],
+            }
         )
     else:
         for each in violations[:SHOWN_MAX]:
@@ -31,8 +38,17 @@ def check_command(dsn: str | None, schema: str, as_json: bool) -> None:
                 click.echo(f"  version {event.version} at {event.at}: {event.event.kind}")
         if len(violations) > SHOWN_MAX:
             click.echo(f"… and {len(violations) - SHOWN_MAX:,} more; --json shows all")
-        click.echo(f"{len(violations):,} violations of {', '.join(INVARIANTS)}")
+        told = count(len(violations), "violation")
+        click.echo(f"{told} of {', '.join(INVARIANTS)} in {count(events, 'event')}")
     finish(FINDING if violations else 0)
+
+
+def _checked(queue: PostgresReader) -> tuple[list[Violation], int]:
+    """The violations, and how many events were looked at; one stream is in memory at a time."""
+    number = itertools.count()
+    with queue.snapshot() as snapshot:
+        log = (recorded for recorded, _ in zip(snapshot.log(), number, strict=False))
+        return list(check(log, snapshot.rows())), next(number)
 
 
 def _document(violation: Violation) -> dict[str, object]:

@@ -59,7 +59,9 @@ def _document(args: str) -> object:
         return json.loads(sys.stdin.read() if args == "-" else args)
     except (ValueError, RecursionError) as error:
         raise InvalidValue(
-            "args", f"what is no JSON ({error})", """give a JSON object, as in '{"number": 7}'"""
+            "args",
+            f"a text that is not JSON ({error})",
+            """give a JSON object, as in '{"number": 7}'""",
         ) from None
 
 

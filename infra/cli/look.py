@@ -17,6 +17,9 @@ from ..postgres.reader import PostgresReader, QueueStats
 from .options import connection_options, plain_book
 from .output import answering, print_json, print_table
 
+#: A done job has no row to list.
+STATES = [state.value for state in State if state is not State.DONE]
+
 
 @contextmanager
 def reader(book: Book) -> Iterator[PostgresReader]:
@@ -55,7 +58,7 @@ def _stats_row(queue: QueueStats, at: datetime) -> list[object]:
 @connection_options
 @click.option("--queue", help="Only this queue.")
 @click.option("--name", help="Only jobs of this name.")
-@click.option("--state", type=click.Choice([*State]), help="Only jobs in this state.")
+@click.option("--state", type=click.Choice(STATES), help="Only jobs in this state.")
 @click.option("--limit", default=50, show_default=True, type=click.IntRange(1, 100_000))
 def list_jobs(
     dsn: str | None,

@@ -17,9 +17,8 @@ from typing import Any, NoReturn
 from uuid import UUID
 
 import click
+from rich.cells import cell_len
 from rich.console import Console
-from rich.measure import Measurement
-from rich.table import Table
 
 from ...domain.errors import LeasebookError
 from ..ports import DataRefused, StoreUnavailable
@@ -42,20 +41,25 @@ def print_json(value: object) -> None:
 
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    """A table for people; numbers to the right, nothing for None."""
-    table = Table(header_style="bold", box=None, padding=(0, 2, 0, 0), pad_edge=False)
-    for index, column in enumerate(columns):
-        right = bool(rows) and all(isinstance(row[index], int | float) for row in rows)
-        table.add_column(column, justify="right" if right else "left", no_wrap=True)
-    for row in rows:
-        table.add_row(*("" if value is None else _line(str(value)) for value in row))
-    # A row is a line, whatever the width of the terminal: it can be searched and copied.
-    wide = Console(
-        width=max(console.width, Measurement.get(console, console.options, table).maximum)
-    )
-    with wide.capture() as drawn:
-        wide.print(table, soft_wrap=True, markup=False, highlight=False)
-    click.echo("\n".join(line.rstrip() for line in drawn.get().splitlines()))
+    """A table for people; numbers to the right, nothing for None.
+
+    A row is a line, whatever the width of the terminal: so it can be searched and copied.
+    """
+    cells = [["" if value is None else _line(str(value)) for value in row] for row in rows]
+    widths = [max(map(cell_len, column)) for column in zip(columns, *cells, strict=True)]
+    numbers = [
+        all(isinstance(row[index], int) for row in rows) and bool(rows)
+        for index in range(len(columns))
+    ]
+    for row in (columns, *cells):
+        padded = [
+            " " * (width - cell_len(cell)) + cell
+            if number
+            else cell + " " * (width - cell_len(cell))
+            for cell, width, number in zip(row, widths, numbers, strict=True)
+        ]
+        line = "  ".join(padded).rstrip()
+        click.echo(click.style(line, bold=True) if row is columns else line)
 
 
 def finish(code: int) -> NoReturn:

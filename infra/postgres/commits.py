@@ -28,7 +28,8 @@ class PostgresCommits:
 
     def ended(self, xids: Sequence[int]) -> tuple[Sequence[int], Sequence[int]]:
         """The committed ones, and those that can be forgotten: rolled back, or too old to know."""
-        rows = self._link.ask(enqueue.outcomes(), {"xids": list(xids)})
+        begin = frame.begin_look(self._settings)
+        rows = self._link.once(begin, enqueue.outcomes(), {"xids": list(xids)})
         committed = [xid for xid, status in rows if status == COMMITTED]
         forgotten = [xid for xid, status in rows if status not in (COMMITTED, IN_PROGRESS)]
         return committed, forgotten

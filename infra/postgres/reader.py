@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
@@ -10,7 +10,6 @@ from uuid import UUID
 
 import psycopg
 from attrs import frozen
-from psycopg.types.string import TextBinaryLoader, TextLoader
 
 from ...domain.job import Job
 from ...domain.log import Recorded
@@ -84,28 +83,28 @@ class PostgresReader:
 
     def now(self) -> datetime:
         """The database's time."""
-        at: datetime = self._link.ask(reading.now(), {})[0][0]
+        at: datetime = self._ask(reading.now(), {})[0][0]
         return at
 
     def stats(self) -> Sequence[QueueStats]:
         """How every queue stands that holds anything, by name."""
-        return [QueueStats(*row) for row in self._link.ask(reading.stats(self._schema), {})]
+        return [QueueStats(*row) for row in self._ask(reading.stats(self._schema), {})]
 
     def jobs(
         self, queue: str | None, name: str | None, state: str | None, limit: int
     ) -> Sequence[Job]:
         """Unfinished and held jobs, the next due first; None matches everything."""
         asked = {"queue": queue, "name": name, "state": state, "limit": limit}
-        return [job_of(row) for row in self._link.ask(reading.jobs(self._schema), asked)]
+        return [job_of(row) for row in self._ask(reading.jobs(self._schema), asked)]
 
     def stream(self, job_id: UUID) -> Sequence[Recorded]:
         """Every event of one job in order of version; empty when there is none."""
         params = {"ids": uuids([job_id])}
-        return [recorded(row) for row in self._link.ask(look.streams(self._schema), params)]
+        return [recorded(row) for row in self._ask(look.streams(self._schema), params)]
 
     def counts(self) -> dict[str, int]:
         """How many events, and how many lines of the audit log, there are of each kind."""
-        return dict(self._link.ask(reading.counts(self._schema), {}))  # type: ignore[arg-type]
+        return dict(self._ask(reading.counts(self._schema), {}))
 
     @contextmanager
     def snapshot(self) -> Generator[Snapshot]:
@@ -118,6 +117,11 @@ class PostgresReader:
     def close(self) -> None:
         """Close the connection; a later question opens another."""
         self._link.close()
+
+    def _ask(self, statement: str, params: Mapping[str, object]) -> list[Any]:
+        connection = self._link.connection()
+        with sorted_errors(), connection.cursor(binary=True) as cursor:
+            return cursor.execute(statement.encode(), params).fetchall()
 
 
 def _kept(row: Sequence[Any]) -> KeptRow:
