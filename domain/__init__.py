@@ -12,6 +12,7 @@ from .admission import admit, is_suspect, suspects_allowed
 from .decide import change, decide
 from .decide.collection import collect
 from .errors import (
+    DamagedEvent,
     GroupRefused,
     IllegalTransition,
     InvalidValue,
@@ -36,6 +37,7 @@ __all__ = [
     "Arrival",
     "Change",
     "CloseReason",
+    "DamagedEvent",
     "ExpiryCause",
     "Group",
     "GroupRefused",

@@ -82,6 +82,20 @@ class GroupRefused(LeasebookError):
         self.job_id = job_id
 
 
+class DamagedEvent(LeasebookError):
+    """The log holds an event of a known kind that cannot be read."""
+
+    code = "damaged_event"
+
+    def __init__(self, job_id: UUID, kind: str, why: str) -> None:
+        super().__init__(
+            f"an event {kind} of job {job_id} cannot be read: {why}. "
+            "Somebody wrote it past leasebook; restore it from a backup."
+        )
+        self.job_id = job_id
+        self.kind = kind
+
+
 class UnknownEvent(LeasebookError):
     """The log holds an event that this release does not know."""
 

@@ -9,14 +9,16 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from datetime import datetime
-from typing import Any, NamedTuple, assert_never
+from typing import Any, NamedTuple, TypeVar, assert_never
 from uuid import UUID
 
 from ..domain import events as e
-from ..domain.errors import UnknownEvent
+from ..domain.errors import DamagedEvent, UnknownEvent
 from ..domain.events import Event
 from ..domain.job import Group, JobSpec, Policy
 from ..domain.values import CloseReason, ExpiryCause, OnExhausted, Outcome, ReleaseReason
+
+T = TypeVar("T")
 
 #: event kind -> the kind as it is stored, with the version of its document
 KINDS: dict[str, str] = {event.kind: f"{event.kind}.v1" for event in e.EVENTS}
@@ -123,11 +125,17 @@ def decode_spec(job_id: UUID, at: datetime, data: str) -> JobSpec:
 
 
 def decode(job_id: UUID, row: EventRow) -> Event:
-    """The event that a row holds.  Raises UnknownEvent for a kind this release does not know."""
+    """The event that a row holds.
+
+    Raises UnknownEvent for a kind this release does not know, DamagedEvent for one it cannot read.
+    """
     decoder = _DECODERS.get(row.kind)
     if decoder is None:
         raise UnknownEvent(row.kind)
-    return decoder(job_id, row, {} if row.data is None else json.loads(row.data))
+    try:
+        return decoder(job_id, row, {} if row.data is None else json.loads(row.data))
+    except (KeyError, TypeError, ValueError) as error:
+        raise DamagedEvent(job_id, row.kind, f"{type(error).__name__} {error}") from error
 
 
 def _given(**values: object) -> dict[str, object]:
@@ -142,19 +150,22 @@ def _time(value: str | None) -> datetime | None:
     return None if value is None else datetime.fromisoformat(value)
 
 
+def _there(value: T | None, column: str) -> T:
+    if value is None:
+        raise ValueError(f"without {column}")
+    return value
+
+
 def _due(row: EventRow) -> datetime:
-    assert row.due_at is not None, f"{row.kind} without due_at"
-    return row.due_at
+    return _there(row.due_at, "due_at")
 
 
 def _lease(row: EventRow) -> int:
-    assert row.lease is not None, f"{row.kind} without lease"
-    return row.lease
+    return _there(row.lease, "lease")
 
 
 def _enqueued(job_id: UUID, row: EventRow, doc: Any) -> Event:
-    assert row.data is not None
-    return e.Enqueued(row.at, decode_spec(job_id, row.at, row.data), _due(row))
+    return e.Enqueued(row.at, decode_spec(job_id, row.at, _there(row.data, "data")), _due(row))
 
 
 def _items_joined(job_id: UUID, row: EventRow, doc: Any) -> Event:
@@ -168,8 +179,7 @@ def _group_closed(job_id: UUID, row: EventRow, doc: Any) -> Event:
 
 
 def _leased(job_id: UUID, row: EventRow, doc: Any) -> Event:
-    assert row.worker is not None
-    return e.Leased(row.at, row.worker, _due(row), doc["start"])
+    return e.Leased(row.at, _there(row.worker, "worker"), _due(row), doc["start"])
 
 
 def _heartbeat(job_id: UUID, row: EventRow, doc: Any) -> Event:

@@ -225,9 +225,9 @@ class Log(Protocol):
 class Order:
     """A job to be accepted in the caller's transaction, checked and complete but for its time.
 
-    The store stamps ``at`` with the database's clock: ``spec.enqueued_at`` is ignored.  It may start
-    at ``run_at``, or ``delay`` seconds after acceptance, never before it.  A spec with a group goes
-    to the inbox as one item; its ``args`` are the item.
+    The store stamps ``at`` with the database's clock: ``spec.enqueued_at`` is ignored.  It may
+    start at ``run_at``, or ``delay`` seconds after acceptance, never before it.  A spec with a
+    group goes to the inbox as one item; its ``args`` are the item.
     """
 
     spec: JobSpec

@@ -17,7 +17,7 @@ from ...domain.decide import decide
 from ...domain.events import Enqueued
 from ..codec import KINDS, encode_spec
 from ..ports import Order, Receipt
-from .schema_name import Schema
+from .schema.name import Schema
 from .statements import enqueue
 
 Row: TypeAlias = Sequence[Any]

@@ -20,7 +20,7 @@ from psycopg.rows import tuple_row
 from ..ports import Order, Receipt
 from .accept import Accepting, Question, Row, accepting
 from .caller_errors import CallerRefused, NoTransaction
-from .schema_name import Schema
+from .schema.name import Schema
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .connection import Link
-from .schema_name import Schema
+from .schema.name import Schema
 from .settings import Settings
 from .statements import enqueue, frame, workers
 from .wakeup import channel

@@ -8,7 +8,7 @@ from uuid import UUID
 from ...domain.log import Recorded
 from .connection import Link
 from .rows import recorded, uuids
-from .schema_name import DEFAULT, Schema
+from .schema.name import DEFAULT, Schema
 from .settings import Settings
 from .statements import frame, look
 

@@ -17,8 +17,8 @@ from ...projections.check import KeptRow
 from ...projections.row import StateRow, to_row
 from .connection import Link, sorted_errors
 from .rows import job_of, recorded, uuids
-from .schema_check import require_schema
-from .schema_name import DEFAULT, Schema
+from .schema.check import require_schema
+from .schema.name import DEFAULT, Schema
 from .settings import Settings
 from .statements import look, reading
 

@@ -10,7 +10,7 @@ from ..codec import dumps
 from ..ports import Enrolment, Outlook
 from .connection import Link
 from .rows import texts
-from .schema_name import DEFAULT, Schema
+from .schema.name import DEFAULT, Schema
 from .settings import Settings
 from .statements import frame, look, workers
 from .transaction import PostgresTransaction

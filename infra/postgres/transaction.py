@@ -17,7 +17,7 @@ from . import batches
 from .arrivals import arrival_of
 from .connection import Link, Row
 from .rows import job_of, numbers, recorded, texts, uuids
-from .schema_name import Schema
+from .schema.name import Schema
 from .statements import append, collect, look, pick, workers
 
 #: Before every due time there is.

@@ -20,7 +20,7 @@ from ...domain.pacing import backoff
 from ..ports import StoreUnavailable
 from .connection import Link, Row, sorted_errors
 from .dsn import check_dsn
-from .schema_name import DEFAULT, Schema
+from .schema.name import DEFAULT, Schema
 from .settings import Settings
 from .statements import frame, workers
 

@@ -15,7 +15,8 @@ class Bell:
     def __init__(self) -> None:
         self._event = threading.Event()
         self._reports: deque[Report] = deque()
-        self._rung = False
+        # A deque, not a flag: a ring between the look at a flag and its reset would be lost.
+        self._rings: deque[None] = deque()
 
     def put(self, report: Report) -> None:
         """Hand in the end of a run and wake the tick thread."""
@@ -32,13 +33,15 @@ class Bell:
 
     def ring(self) -> None:
         """Say that the queue may hold something new."""
-        self._rung = True
+        self._rings.append(None)
         self._event.set()
 
     def take(self) -> tuple[list[Report], bool]:
         """Everything handed in so far, and whether it was rung; both start anew."""
         self._event.clear()
-        rung, self._rung = self._rung, False
+        rung = bool(self._rings)
+        while self._rings:
+            self._rings.pop()
         reports: list[Report] = []
         pop: Callable[[], Report] = self._reports.popleft
         while self._reports:

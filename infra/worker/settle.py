@@ -4,11 +4,16 @@ A report is decided on the job as it was leased and written by compare-and-set. 
 loaded and decided again: the lease may still live (a heartbeat raised the version), the very same
 write may already stand in the log (a commit whose answer was lost), or another run owns the job by
 now; then the report is refused and kept as evidence.
+
+A job may have several reports in one batch: that of a run which was given up, come late, beside
+that of its next run.  A batch of the store holds one change of a stream, so each waits for the one
+before it, and is then decided on what came of that.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from uuid import UUID
 
 from attrs import field, frozen
 
@@ -18,7 +23,7 @@ from ...domain.job import Job
 from ...domain.log import Change, already_recorded
 from ..codec import dumps
 from ..ports import Evidence, Transaction
-from .answers import Report, command_for
+from .answers import RanOver, Report, command_for
 
 #: A job whose stream moves under every try is left to the next tick after so many.
 ROUNDS_MAX = 5
@@ -34,11 +39,15 @@ class Refusal:
 
 @frozen
 class Settled:
-    """What came of the reports: the changes that hold, those refused, and those to try again."""
+    """What came of the reports: the changes that hold, those refused, and those to try again.
+
+    ``unrecorded`` are reports that the store cannot hold in any form: their leases end by time.
+    """
 
     changes: list[Change] = field(factory=list[Change])
     refused: list[Refusal] = field(factory=list[Refusal])
     again: list[Report] = field(factory=list[Report])
+    unrecorded: list[Report] = field(factory=list[Report])
 
 
 def settle(tx: Transaction, reports: Sequence[Report], worker: str) -> Settled:
@@ -60,7 +69,13 @@ def _round(
 ) -> list[tuple[Report, Job]]:
     reports: dict[int, Report] = {}
     changes: list[Change] = []
+    later: list[tuple[Report, Job]] = []
+    taken: set[UUID] = set()
     for report, job in pending:
+        if job.id in taken:
+            later.append((report, job))
+            continue
+        taken.add(job.id)
         try:
             asked = change(job, command_for(report, tx.at))
         except StaleLease as error:
@@ -71,14 +86,17 @@ def _round(
     missed = tx.append(changes) if changes else ()
     if not missed:
         settled.changes.extend(changes)
-        return []
+        return later
     lost = {id(each) for each in missed}
     settled.changes.extend(each for each in changes if id(each) not in lost)
     fresh = tx.load([each.after.id for each in missed])
-    return [(reports[id(each)], fresh[each.after.id]) for each in missed]
+    again = [(reports[id(each)], fresh[each.after.id]) for each in missed]
+    return again + later
 
 
 def _stale(tx: Transaction, report: Report, error: StaleLease, settled: Settled) -> None:
+    if isinstance(report.answer, RanOver):
+        return  # Somebody else has ended the run, which is all that this report was for.
     asked = change(report.job, command_for(report, tx.at))
     if already_recorded(asked, tx.stream(report.job.id)):
         settled.changes.append(asked)

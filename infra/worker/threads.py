@@ -44,5 +44,6 @@ class HandlerThreads:
     def _serve(self) -> None:
         while (work := self._work.get()) is not None:
             work()
+            del work  # An idle thread keeps no arguments of its last job alive.
             with self._lock:
                 self._idle += 1

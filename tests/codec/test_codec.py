@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
+from uuid import UUID
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leasebook.domain import UnknownEvent
+from leasebook.domain import DamagedEvent, UnknownEvent
 from leasebook.domain import events as e
 from leasebook.domain.events import EVENTS, Event
 from leasebook.domain.job import Group, JobSpec, Policy
@@ -137,3 +138,20 @@ def test_an_unknown_kind_names_itself_and_the_way_out(kind: str) -> None:
 def test_what_is_no_json_is_not_written(value: object) -> None:
     with pytest.raises(ValueError, match="JSON"):
         dumps(value)
+
+
+@pytest.mark.parametrize(
+    ("kind", "data"),
+    [
+        ("leased.v1", None),
+        ("leased.v1", "{}"),
+        ("completed.v1", "[]"),
+        ("failed.v1", '{"outcome":"odd","held":true,"error":""}'),
+        ("enqueued.v1", "{}"),
+        ("released.v1", "no JSON"),
+    ],
+)
+def test_an_event_that_was_written_past_leasebook_is_named(kind: str, data: str | None) -> None:
+    at = datetime(2026, 1, 1, tzinfo=UTC)
+    with pytest.raises(DamagedEvent, match=f"{kind} of job {UUID(int=7)} cannot be read"):
+        decode(UUID(int=7), EventRow(kind, at, None, None, None, data))

@@ -17,7 +17,7 @@ from leasebook.domain.log import Recorded
 from leasebook.infra.codec import EventRow, decode, encode_spec
 from leasebook.infra.ports import Order, Receipt, Store
 from leasebook.infra.postgres.callers import accept
-from leasebook.infra.postgres.schema_name import Schema
+from leasebook.infra.postgres.schema.name import Schema
 from leasebook.infra.postgres.store import PostgresStore
 from leasebook.projections.check import KeptRow
 from leasebook.projections.row import SpecRow, StateRow

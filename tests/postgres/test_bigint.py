@@ -20,6 +20,7 @@ INSERTS = {
 
 
 @pytest.mark.case("C26")
+@pytest.mark.unchecked("writes rows by hand")
 def test_every_sequence_passes_the_end_of_int4(database_dsn: str) -> None:
     with psycopg.connect(database_dsn) as connection:
         sequences = connection.execute(

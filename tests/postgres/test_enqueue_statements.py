@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from leasebook.infra.postgres.schema_name import Schema
+from leasebook.infra.postgres.schema.name import Schema
 from leasebook.infra.postgres.statements import enqueue
 
 GOLDEN = Path(__file__).parent / "golden"

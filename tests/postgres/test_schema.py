@@ -22,8 +22,8 @@ from leasebook.infra.postgres.schema import (
     migrate,
     require_schema,
 )
+from leasebook.infra.postgres.schema.tables import TABLES, Part
 from leasebook.infra.postgres.statements import catalog
-from leasebook.infra.postgres.tables import TABLES, Part
 from tests.support.schemas import role, with_options
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from leasebook.infra.postgres.schema_name import Schema
+from leasebook.infra.postgres.schema.name import Schema
 from leasebook.infra.postgres.settings import Settings
 from leasebook.infra.postgres.statements import append, collect, frame, look, pick, workers
 

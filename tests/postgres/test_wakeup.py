@@ -10,7 +10,7 @@ import psycopg
 import pytest
 
 from leasebook.infra.postgres.dsn import InvalidDsn
-from leasebook.infra.postgres.schema_name import Schema
+from leasebook.infra.postgres.schema.name import Schema
 from leasebook.infra.postgres.wakeup import PostgresWakeup, channel
 
 from .test_outages import kill

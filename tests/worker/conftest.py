@@ -12,7 +12,10 @@ from tests.support.yard import Yard
 
 @pytest.fixture
 def yard(
-    database_dsn: str, tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+    database_dsn: str,
+    tmp_path: Path,
+    request: pytest.FixtureRequest,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> Iterator[Yard]:
     """Workers, gates and questions; at its end every invariant is checked."""
     monkeypatch.setenv("LEASEBOOK_DSN", database_dsn)

@@ -9,7 +9,7 @@ lets it walk the whole table instead, when its statistics still call the table e
 
 from __future__ import annotations
 
-from ..schema_name import Schema
+from ..schema.name import Schema
 from .columns import EVENT, SPEC, STATE, wrapped
 
 ANSWER = """select pg_catalog.clock_timestamp() as at,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ..schema_name import Schema
+    from ..schema.name import Schema
 
 
 def catalog() -> str:

@@ -6,7 +6,7 @@ would open a second group beside the one that the former holder had just committ
 
 from __future__ import annotations
 
-from ..schema_name import Schema
+from ..schema.name import Schema
 from .columns import job_columns
 
 

@@ -7,7 +7,7 @@ from that same text: the log and the row cannot say two things.
 from __future__ import annotations
 
 from ....projections.row import FORMAT
-from ..schema_name import Schema
+from ..schema.name import Schema
 
 
 def accept_jobs(schema: Schema) -> str:

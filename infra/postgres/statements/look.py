@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from ..schema_name import Schema
+from ..schema.name import Schema
 from .columns import EVENT, SUSPECT, WAITING, job_columns
 
 

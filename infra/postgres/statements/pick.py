@@ -6,7 +6,7 @@ somebody else holds is left out and met again by a later question.
 
 from __future__ import annotations
 
-from ..schema_name import Schema
+from ..schema.name import Schema
 from .columns import SUSPECT, WAITING, job_columns
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..schema_name import Schema
+from ..schema.name import Schema
 from .columns import EVENT, job_columns
 
 

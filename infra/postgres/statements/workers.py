@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..schema_name import Schema
+from ..schema.name import Schema
 
 
 def enroll(schema: Schema) -> str:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 
-from ...domain.errors import LeasebookError
-from ...migrations import REVISIONS
-from .schema_name import Schema
+from ....domain.errors import LeasebookError
+from ....migrations import REVISIONS
+from .name import Schema
 
 
 def migrate_command(schema: Schema) -> str:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import psycopg
 
-from ... import migrations
-from .dsn import connect
-from .schema_errors import MigrationFailed, SchemaNewer
-from .schema_name import DEFAULT, Schema
+from .... import migrations
+from ..dsn import connect
+from .errors import MigrationFailed, SchemaNewer
+from .name import DEFAULT, Schema
 
 if TYPE_CHECKING:
     from alembic.config import Config

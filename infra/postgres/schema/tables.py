@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from attrs import frozen
 
-from ...migrations import VERSION_TABLE
+from ....migrations import VERSION_TABLE
 
 
 class Part(NamedTuple):

@@ -9,11 +9,11 @@ and SQLAlchemy are loaded by `migrate` only.
 
 from __future__ import annotations
 
-from .dsn import InvalidDsn
-from .schema_check import check_schema, require_schema
-from .schema_errors import MigrationFailed, SchemaIncomplete, SchemaNewer
-from .schema_migrate import migrate, migrate_sql
-from .schema_name import DEFAULT, Schema
+from ..dsn import InvalidDsn
+from .check import check_schema, require_schema
+from .errors import MigrationFailed, SchemaIncomplete, SchemaNewer
+from .migrate import migrate, migrate_sql
+from .name import DEFAULT, Schema
 
 __all__ = [
     "DEFAULT",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from attrs import field, frozen
 
-from ...domain.errors import InvalidValue
+from ....domain.errors import InvalidValue
 
 DEFAULT = "leasebook"
 #: PostgreSQL cuts longer names off without an error, so that two schemas would become one.

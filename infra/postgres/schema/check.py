@@ -8,11 +8,11 @@ from typing import Any
 import psycopg
 from psycopg.rows import scalar_row, tuple_row
 
-from ...migrations import REVISIONS, VERSION_TABLE
-from .dsn import connect
-from .schema_errors import SchemaIncomplete, SchemaNewer
-from .schema_name import DEFAULT, Schema
-from .statements import catalog
+from ....migrations import REVISIONS, VERSION_TABLE
+from ..dsn import connect
+from ..statements import catalog
+from .errors import SchemaIncomplete, SchemaNewer
+from .name import DEFAULT, Schema
 from .tables import TABLES, Part
 
 
