@@ -2,8 +2,8 @@
 
 Each change is written to ``pages`` in a business transaction that also enqueues a ``sync_page``
 item under the page's key.  Items of one page that come close together become one run.  The index
-is somebody else's service with a rate limit; the demo's stand-in answers after a few milliseconds
-and now and then breaks.
+is somebody else's service with a rate limit; the demo's stand-in answers after a tenth of a second
+or three and now and then breaks.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from leasebook import Book, Group, RateLimited, Retry, Run
 book = Book(schema="leasebook_demo")
 
 CALLS_A_SECOND = 150
-ANSWER_SECONDS = 0.01
+ANSWER_SECONDS_MIN = 0.08
+ANSWER_SECONDS_SPREAD = 0.2
 
 
 class Base(DeclarativeBase):
@@ -75,9 +76,10 @@ def _take_call() -> None:
 async def sync_page(run: Run, items: list[PageChanged]) -> dict[str, int]:
     """Send the newest state of a page to the index once, however many changes it had."""
     _take_call()
-    await asyncio.sleep(ANSWER_SECONDS)
+    luck = zlib.crc32(items[0].path.encode())
+    await asyncio.sleep(ANSWER_SECONDS_MIN + ANSWER_SECONDS_SPREAD * (luck % 101) / 100)
     # One page in two hundred meets a broken index at its first attempt: enough to see a retry.
-    if run.attempt == 1 and zlib.crc32(items[0].path.encode()) % 200 == 0:
+    if run.attempt == 1 and luck % 200 == 0:
         raise IndexDown(f"502 from https://indexer:demo-password@index.example/{items[0].path}")
     return {"changes": len(items)}
 

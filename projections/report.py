@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import timedelta
 from itertools import pairwise
 
@@ -156,17 +156,26 @@ def _median(ordered: list[float]) -> float | None:
     return (ordered[middle - 1] + ordered[middle]) / 2
 
 
-def worst(log: Iterable[Recorded]) -> Stream | None:
+def worst(
+    log: Iterable[Recorded], preferred: Callable[[Stream], bool] | None = None
+) -> Stream | None:
     """The stream of the job that suffered most, None for an empty log.
 
     That is the one with the most starts; among equals the one that took longest from birth to its
-    newest event; then the one that stands first in the log.
+    newest event; then the one that stands first in the log.  One that is ``preferred`` goes before
+    all that are not.
     """
     found: Stream | None = None
-    most = (-1, timedelta.min)
+    most = (False, -1, timedelta.min)
     for stream in by_job(log):
         starts = sum(isinstance(recorded.event, Leased) for recorded in stream)
-        suffered = (starts, stream[-1].at - stream[0].at)
+        first = preferred is not None and preferred(stream)
+        suffered = (first, starts, stream[-1].at - stream[0].at)
         if suffered > most:
             found, most = stream, suffered
     return found
+
+
+def interrupted(stream: Stream) -> bool:
+    """Whether a run of the job ended without an answer, as when its worker was killed."""
+    return any(isinstance(recorded.event, LeaseExpired) for recorded in stream)

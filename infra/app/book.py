@@ -148,8 +148,8 @@ class Book:
         return job
 
     def migrate(self) -> None:
-        """Create the schema, or bring it to this release; see ``infra.postgres.schema.migrate``."""
-        from ..postgres.schema import migrate
+        """Create the schema, or bring it to this release; see ``infra.postgres.schema.migrate.migrate``."""
+        from ..postgres.schema.migrate import migrate
 
         migrate(self.dsn, self.schema)
 

@@ -2,138 +2,185 @@
 
 from __future__ import annotations
 
+import signal
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from time import monotonic, sleep
+from types import FrameType
 from typing import Any
 
 import click
+from attrs import define
 from rich.live import Live
-from sqlalchemy import Engine, text
+from sqlalchemy import text
 
+from ...domain.log import Recorded
 from ...examples.pages import book
 from ...projections.check import check
-from ...projections.report import summarise, worst
+from ...projections.report import interrupted, summarise, worst
 from ...projections.story import Line, tell
-from ..app.book import Book
 from ..postgres.reader import PostgresReader
-from .demo_run import KILL_AT, SCHEMA, Producers, Workers, prepare, read_events
-from .demo_view import Moment, depth_of, live, report_panel
+from .demo_run import SCHEMA, DemoFailed, Producers, Workers, fresh_schema, read_events
+from .demo_view import Moment, depth_of, draw, live, report_panel
+from .history import LocalZone, worker_names
 from .options import dsn_option, json_option
 from .output import FINDING, answering, console, finish, print_json
 
-LOOK_SECONDS = 0.5
-SECONDS_MAX = 120.0
+LOOK_SECONDS = 0.25
+LINE_SECONDS = 5.0
+SECONDS_MAX = 150.0
+#: From this share of accepted events on, a worker is killed at the first look that finds it in the
+#: middle of so many runs; when no more events come, in the middle of any.
+KILL_FROM = 0.4
+KILL_RUNS = 12
+FIRST, SECOND, THIRD = "ada", "grace", "edith"
 
 
 @click.command()
 @dsn_option
 @json_option
 @click.option("--events", type=click.IntRange(1), help="Replay only the first N events.")
-@click.option("--svg", type=click.Path(path_type=Path), help="Also draw the report to this file.")
+@click.option(
+    "--svg",
+    type=click.Path(dir_okay=False, writable=True, path_type=Path),
+    help="Also draw the report to this file.",
+)
 def demo(dsn: str | None, as_json: bool, events: int | None, svg: Path | None) -> None:
     """Replay real page events with two workers, kill one, and explain what happened.
 
     Uses the schema leasebook_demo, which it drops first. Exit 1 when anything was lost.
     """
-    with answering(), book, tempfile.TemporaryDirectory(prefix="leasebook-demo-") as logs:
+    signal.signal(signal.SIGTERM, _interrupt)
+    with (
+        answering(as_json=as_json),
+        book,
+        tempfile.TemporaryDirectory(prefix="leasebook-demo-") as logs,
+    ):
         if dsn is not None:
             book.configure(dsn=dsn)
-        report, story = _run(book, Path(logs), events, quiet=as_json)
+        report, story = _run(Path(logs), events, quiet=as_json)
+    if svg is not None:
+        draw(svg, report, story)
     if as_json:
         print_json({**report, "story": [str(line) for line in story]})
     else:
-        if svg is not None:
-            console.record = True
         console.print(report_panel(report, story))
-        if svg is not None:
-            console.save_svg(str(svg), title="make demo")
     finish(FINDING if report["lost_events"] or report["violations"] else 0)
 
 
-def _run(
-    book: Book, logs: Path, most: int | None, *, quiet: bool
-) -> tuple[dict[str, Any], list[Line]]:
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+def _run(logs: Path, most: int | None, *, quiet: bool) -> tuple[dict[str, Any], list[Line]]:
     began = monotonic()
     engine = book.engine()
-    prepare(engine)
+    reader = PostgresReader(book.dsn, SCHEMA)
     producers = Producers(engine, read_events(most))
     workers = Workers(book.dsn, logs)
-    reader = PostgresReader(book.dsn, SCHEMA)
     try:
-        for name in ("ada", "grace"):
-            workers.start(name)
-        producers.start()
-        moments = _watch(producers, workers, reader, began)
-        if quiet:
-            for _ in moments:
-                pass
-        else:
-            with Live(console=console, refresh_per_second=4, transient=True) as screen:
-                for moment in moments:
-                    screen.update(live(moment))
+        with fresh_schema(engine):
+            try:
+                for name in (FIRST, SECOND):
+                    workers.start(name)
+                producers.start()
+                _show(_Watch(producers, workers, reader, began).moments(), quiet=quiet)
+            finally:
+                producers.stop()
+                workers.stop()
+            with engine.connect() as connection:
+                changes = connection.scalar(text(f'select sum(changes) from "{SCHEMA}".pages'))
+            return _report(reader, int(changes or 0), began)
     finally:
-        producers.stop()
-        workers.stop()
-    if producers.failure is not None:
-        raise producers.failure
-    report = _report(reader, engine, producers, monotonic() - began)
-    with reader.snapshot() as snapshot:
-        story = tell(worst(snapshot.log()) or (), {})
-    reader.close()
-    engine.dispose()
-    return report, story
+        reader.close()
+        engine.dispose()
 
 
-def _watch(
-    producers: Producers, workers: Workers, reader: PostgresReader, began: float
-) -> Iterator[Moment]:
-    """Look twice a second until all is worked off; kill a worker on the way."""
-    note = "two workers, ada and grace"
-    last_at, last_accepted, last_runs = began, 0, 0
-    while True:
-        sleep(LOOK_SECONDS)
-        running, now = producers.running, monotonic()
-        depth, counts = depth_of(reader.stats()), reader.counts()
-        runs = counts.get("completed.v1", 0)
-        passed = now - last_at
-        yield Moment(
-            now - began,
-            len(producers.events),
-            producers.accepted,
-            (producers.accepted - last_accepted) / passed,
-            runs,
-            (runs - last_runs) / passed,
-            counts.get("lease_expired.v1", 0),
-            depth,
-            note,
+def _show(moments: Iterable[Moment], *, quiet: bool) -> None:
+    """A live view for a terminal, a line now and then for anything else."""
+    if quiet:
+        for _ in moments:
+            pass
+    elif console.is_terminal:
+        with Live(console=console, auto_refresh=False, transient=True) as screen:
+            for moment in moments:
+                screen.update(live(moment), refresh=True)
+    else:
+        shown, note = -LINE_SECONDS, ""
+        for moment in moments:
+            if moment.note != note:
+                note = moment.note
+                click.echo(note)
+            if moment.seconds - shown >= LINE_SECONDS:
+                shown = moment.seconds
+                click.echo(str(moment))
+
+
+@define
+class _Watch:
+    """Looks at the running demo, and kills a worker on the way."""
+
+    producers: Producers
+    workers: Workers
+    reader: PostgresReader
+    began: float
+    note: str = f"two workers, {FIRST} and {SECOND}"
+
+    def moments(self) -> Iterator[Moment]:
+        """One look after the other, until all is worked off."""
+        last_at, last_accepted, last_runs = self.began, 0, 0
+        while True:
+            sleep(LOOK_SECONDS)
+            running, now = self.producers.running, monotonic()
+            accepted = self.producers.accepted
+            depth, counts = depth_of(self.reader.stats()), self.reader.counts()
+            runs, passed = counts.get("completed.v1", 0), now - last_at
+            yield Moment(
+                now - self.began,
+                len(self.producers.events),
+                accepted,
+                (accepted - last_accepted) / passed,
+                runs,
+                (runs - last_runs) / passed,
+                counts.get("lease_expired.v1", 0),
+                depth,
+                self.note,
+            )
+            last_at, last_accepted, last_runs = now, accepted, runs
+            self.workers.check()
+            if self.workers.killed is None and accepted >= KILL_FROM * len(self.producers.events):
+                self._kill_when_busy(KILL_RUNS if running else 1)
+            if not running and not sum(depth.values()):
+                return
+            if now - self.began > SECONDS_MAX:
+                raise DemoFailed(f"not done after {SECONDS_MAX:.0f} s: {depth}")
+
+    def _kill_when_busy(self, runs_min: int) -> None:
+        leased = self.reader.jobs(None, None, "leased", 1_000)
+        runs = sum(
+            job.lease is not None and job.lease.worker.startswith(f"{FIRST}#") for job in leased
         )
-        last_at, last_accepted, last_runs = now, producers.accepted, runs
-        share = producers.accepted / len(producers.events)
-        if workers.killed is None and share >= KILL_AT and depth["running"]:
-            workers.kill("ada")
-            workers.start("edith")
-            note = f"ada was killed (SIGKILL) with {depth['running']} jobs running; edith came"
-        for name in workers.dead():
-            raise click.ClickException(f"worker {name} ended: {_tail(workers.folder, name)}")
-        if not running and not sum(depth.values()):
+        if runs < runs_min:
             return
-        if now - began > SECONDS_MAX:
-            raise click.ClickException(f"not done after {SECONDS_MAX:.0f} s: {depth}")
+        self.workers.kill(FIRST)
+        self.workers.start(THIRD)
+        self.note = f"{FIRST} was killed (SIGKILL) in the middle of {runs} runs; {THIRD} came"
 
 
 def _report(
-    reader: PostgresReader, engine: Engine, producers: Producers, seconds: float
-) -> dict[str, Any]:
-    """Everything from the log and the business tables, nothing from the demo's own counting."""
-    with engine.connect() as connection:
-        changes = connection.scalar(text(f'select sum(changes) from "{SCHEMA}".pages'))
+    reader: PostgresReader, changes: int, began: float
+) -> tuple[dict[str, Any], list[Line]]:
+    """Everything from the log and the business table, nothing from the demo's own counting.
+
+    ``changes`` is what the business table has seen.
+    """
     with reader.snapshot() as snapshot:
-        summary = summarise(snapshot.log())
-        violations = sum(1 for _ in check(snapshot.log(), snapshot.rows()))
-    return {
-        "events": int(changes or 0),
+        log = list(snapshot.log())
+        violations = sum(1 for _ in check(log, snapshot.rows()))
+    summary = summarise(log)
+    report = {
+        "events": changes,
         "groups": summary.groups,
         "runs": summary.runs,
         "runs_saved": summary.runs_saved,
@@ -142,11 +189,14 @@ def _report(
         "leases_lost": summary.leases_lost,
         "leases_rerun": summary.lost_runs_repeated,
         "late_results_refused": reader.counts().get("late_write_refused", 0),
-        "lost_events": int(changes or 0) - summary.items_completed,
+        "lost_events": changes - summary.items_completed,
         "violations": violations,
-        "seconds": round(seconds, 1),
+        "seconds": round(monotonic() - began, 1),
     }
+    return report, _story(log)
 
 
-def _tail(folder: Path, name: str) -> str:
-    return (folder / f"{name}.log").read_text(errors="replace")[-1_500:]
+def _story(log: Sequence[Recorded]) -> list[Line]:
+    """The job that suffered most, of those that met the crash if there are any."""
+    stream = worst(log, interrupted) or ()
+    return tell(stream, worker_names(stream), LocalZone())

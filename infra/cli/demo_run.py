@@ -9,25 +9,52 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator
+from contextlib import contextmanager
 from datetime import datetime
 from importlib.resources import files
 from pathlib import Path
+from typing import LiteralString
 from zlib import crc32
 
 from attrs import define, field
-from sqlalchemy import Engine, text
+from sqlalchemy import Engine
 from sqlalchemy.orm import Session
 
+from ...domain.errors import LeasebookError
 from ...examples.pages import Base, PageChanged, book, page_changed
+from ..postgres.connection import sorted_errors
+from ..postgres.dsn import connect
+from ..worker.failure import describe
 
 SCHEMA = book.schema
 EVENTS_FILE = "page-events.csv.gz"
-CONCURRENCY = 40
+CONCURRENCY = 30
 PRODUCERS = 4
-#: When this share of the events is accepted, a worker is killed in mid-run.
-KILL_AT = 0.4
+STOP_SECONDS = 10.0
+LOG_CHARS_SHOWN = 1_500
 WORKER_OPTIONS = ("--heartbeat", "1", "--dead-after", "5", "--log-format", "json")
+
+LOCK: LiteralString = "select pg_catalog.pg_try_advisory_lock(7305791820457913)"
+DROP: LiteralString = 'drop schema if exists "leasebook_demo" cascade'
+
+
+class DemoFailed(LeasebookError):
+    """The demonstration could not be carried through."""
+
+    code = "demo_failed"
+
+
+class DemoRunning(LeasebookError):
+    """Another demonstration uses the schema of this database."""
+
+    code = "demo_running"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "another demo runs in this database, and both would use the schema leasebook_demo. "
+            "Wait until it has ended, or name another database with --dsn."
+        )
 
 
 def read_events(most: int | None) -> list[PageChanged]:
@@ -41,12 +68,22 @@ def read_events(most: int | None) -> list[PageChanged]:
     return events[:most]
 
 
-def prepare(engine: Engine) -> None:
-    """Give the demo a fresh schema of its own: what an earlier demo left there is dropped."""
-    with engine.begin() as connection:
-        connection.execute(text(f'drop schema if exists "{SCHEMA}" cascade'))
-    book.migrate()
-    Base.metadata.create_all(engine)
+@contextmanager
+def fresh_schema(engine: Engine) -> Generator[None]:
+    """A new schema for one demo at a time: what an earlier one left there is dropped.
+
+    Raises DemoRunning while another demo uses it.
+    """
+    with connect(book.dsn) as connection:
+        connection.autocommit = True
+        with sorted_errors():
+            locked = connection.execute(LOCK).fetchone()
+            if locked != (True,):
+                raise DemoRunning
+            connection.execute(DROP)
+        book.migrate()
+        Base.metadata.create_all(engine)
+        yield
 
 
 @define(eq=False)
@@ -59,7 +96,7 @@ class Producers:
 
     engine: Engine
     events: list[PageChanged]
-    failure: BaseException | None = None
+    _failure: BaseException | None = None
     _accepted: list[int] = field(factory=lambda: [0] * PRODUCERS)
     _stop: threading.Event = field(factory=threading.Event)
     _threads: list[threading.Thread] = field(factory=list[threading.Thread])
@@ -74,7 +111,9 @@ class Producers:
 
     @property
     def accepted(self) -> int:
-        """How many business transactions have committed."""
+        """How many business transactions have committed.  Raises DemoFailed when one could not."""
+        if self._failure is not None:
+            raise DemoFailed(f"a producer failed: {describe(self._failure)}") from self._failure
         return sum(self._accepted)
 
     @property
@@ -83,8 +122,10 @@ class Producers:
         return any(thread.is_alive() for thread in self._threads)
 
     def stop(self) -> None:
-        """End early."""
+        """End early, after the transactions in hand."""
         self._stop.set()
+        for thread in self._threads:
+            thread.join(STOP_SECONDS)
 
     def _run(self, number: int, events: list[PageChanged]) -> None:
         try:
@@ -95,7 +136,7 @@ class Producers:
                     page_changed(session, event)
                 self._accepted[number] += 1
         except BaseException as error:
-            self.failure = error
+            self._failure = error
 
 
 @define(eq=False)
@@ -110,28 +151,37 @@ class Workers:
     )
 
     def start(self, name: str) -> None:
-        """Start one worker, as anybody would from a shell."""
+        """Start one worker, in a session of its own: Ctrl-C is the demo's to answer."""
         command = (
-            sys.executable, "-m", "leasebook.infra.cli", "worker", "leasebook.examples.pages:book",
+            sys.executable, "-m", "leasebook.infra.cli.demo_worker", "leasebook.examples.pages:book",
             "--concurrency", str(CONCURRENCY), "--name", name, *WORKER_OPTIONS,
         )  # fmt: skip
         with (self.folder / f"{name}.log").open("wb") as log:
             self._processes[name] = subprocess.Popen(
                 command,
-                stdin=subprocess.DEVNULL,
+                stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 env={**os.environ, "LEASEBOOK_DSN": self.dsn, "LEASEBOOK_SCHEMA": SCHEMA},
+                start_new_session=True,
             )
 
     def kill(self, name: str) -> None:
         """Kill one without any warning."""
-        self._processes.pop(name).send_signal(signal.SIGKILL)
+        process = self._processes.pop(name)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        _close(process)
         self.killed = name
 
-    def dead(self) -> Iterator[str]:
-        """Workers that ended although nobody killed them."""
-        yield from (name for name, each in self._processes.items() if each.poll() is not None)
+    def check(self) -> None:
+        """Raise DemoFailed when a worker ended although nobody killed it."""
+        for name, process in self._processes.items():
+            if process.poll() is not None:
+                raise DemoFailed(
+                    f"worker {name} ended with code {process.returncode}. Its log ends:\n"
+                    f"{self._tail(name)}"
+                )
 
     def stop(self) -> None:
         """Stop all: politely, then not."""
@@ -139,8 +189,18 @@ class Workers:
             process.terminate()
         for process in self._processes.values():
             try:
-                process.wait(timeout=10)
+                process.wait(timeout=STOP_SECONDS)
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
+            _close(process)
         self._processes.clear()
+
+    def _tail(self, name: str) -> str:
+        text = (self.folder / f"{name}.log").read_text("utf-8", errors="replace")
+        return text[-LOG_CHARS_SHOWN:].strip() or "(it is empty)"
+
+
+def _close(process: subprocess.Popen[bytes]) -> None:
+    if process.stdin is not None:
+        process.stdin.close()

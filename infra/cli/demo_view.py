@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from attrs import frozen
-from rich.console import Group
+from rich.console import Console, Group
 from rich.panel import Panel
 from rich.progress_bar import ProgressBar
 from rich.table import Table
@@ -14,9 +16,26 @@ from rich.text import Text
 
 from ...projections.story import Line
 from ..postgres.reader import QueueStats
+from .history import story_table
 
 DEPTHS = ("inbox", "grouped", "due", "running", "retrying", "delayed", "held")
-BAR_CHARS = 40
+BAR_CHARS = 50
+SVG_COLUMNS = 96
+
+WORDS = {
+    "events": "page events, each enqueued in its own business transaction",
+    "groups": "groups they were joined into",
+    "runs_saved": "handler runs saved by grouping",
+    "runs": "handler runs started",
+    "rate_limited": "runs put off by the rate limit, without spending an attempt",
+    "retries": "failed runs that were tried again",
+    "leases_lost": "leases lost with the killed worker",
+    "leases_rerun": "of them run again",
+    "late_results_refused": "late results refused",
+    "lost_events": "events lost",
+    "violations": "invariants violated",
+    "seconds": "seconds in all",
+}
 
 
 @frozen
@@ -33,6 +52,13 @@ class Moment:
     depth: Mapping[str, int]
     note: str
 
+    def __str__(self) -> str:
+        depth = ", ".join(f"{count:,} {name}" for name, count in self.depth.items() if count)
+        return (
+            f"{self.seconds:3.0f} s: {self.accepted:,} of {self.events:,} events accepted, "
+            f"{self.runs:,} runs done, {self.lost} leases lost; {depth or 'nothing waits'}"
+        )
+
 
 def depth_of(stats: Sequence[QueueStats]) -> dict[str, int]:
     """Jobs (and inbox items) by state, over all queues."""
@@ -40,22 +66,24 @@ def depth_of(stats: Sequence[QueueStats]) -> dict[str, int]:
 
 
 def live(moment: Moment) -> Panel:
-    """The live view."""
-    rates = Table.grid(padding=(0, 3))
-    rates.add_row(
-        f"[bold]{moment.accepted:,}[/] of {moment.events:,} events accepted",
-        f"[bold]{moment.accepted_rate:,.0f}[/] events/s",
-        f"[bold]{moment.runs:,}[/] runs",
-        f"[bold]{moment.runs_rate:,.0f}[/] runs/s",
-        f"[bold]{moment.lost}[/] leases lost",
-    )
+    """The live view: 18 lines, 80 columns."""
+    rates = Table.grid(padding=(0, 2))
+    rates.add_column()
+    rates.add_column(justify="right", style="bold", min_width=6)
+    rates.add_column(justify="right", min_width=7)
+    rates.add_column()
+    of = f"of {moment.events:,}"
+    rates.add_row("events accepted", f"{moment.accepted:,}", f"{moment.accepted_rate:,.0f}/s", of)
+    rates.add_row("runs done", f"{moment.runs:,}", f"{moment.runs_rate:,.0f}/s", "")
+    rates.add_row("leases lost", f"{moment.lost:,}", "", "")
     depth = Table.grid(padding=(0, 1))
     most = max(1, *moment.depth.values())
     for name, count in moment.depth.items():
         bar = "█" * round(BAR_CHARS * count / most)
         depth.add_row(name, f"{count:,}".rjust(6), Text(bar, style="cyan"))
     progress = ProgressBar(total=moment.events, completed=moment.accepted)
-    parts = Group(progress, rates, depth, Text(moment.note, style="yellow"))
+    note = Text(moment.note, style="yellow")
+    parts = Group(progress, rates, "", depth, "", note)
     return Panel(parts, title=f"leasebook demo, {moment.seconds:.0f} s", title_align="left")
 
 
@@ -67,24 +95,21 @@ def report_panel(report: Mapping[str, Any], story: Sequence[Line]) -> Group:
         value = report[name]
         shown = f"{value:,}" if isinstance(value, int) else str(value)
         numbers.add_row(shown, text)
-    lines = Text("\n".join(str(line) for line in story))
-    return Group(
-        Panel(numbers, title="what happened", title_align="left"),
-        Panel(lines, title="the job that suffered most", title_align="left"),
+    panels = [Panel(numbers, title="what happened", title_align="left")]
+    if story:
+        told = Group(Text(str(story[0])), story_table(story[1:]))
+        panels.append(Panel(told, title="the job that suffered most", title_align="left"))
+    return Group(*panels)
+
+
+def draw(path: Path, report: Mapping[str, Any], story: Sequence[Line]) -> None:
+    """Draw the report as an SVG, the same on every terminal.  Raises OSError."""
+    canvas = Console(
+        record=True,
+        width=SVG_COLUMNS,
+        file=io.StringIO(),
+        force_terminal=True,
+        color_system="truecolor",
     )
-
-
-WORDS = {
-    "events": "page events, each enqueued in its own business transaction",
-    "groups": "groups they were joined into",
-    "runs_saved": "handler runs saved by grouping",
-    "runs": "handler runs started",
-    "rate_limited": "runs put off by the rate limit, without spending an attempt",
-    "retries": "failed runs that were tried again",
-    "leases_lost": "leases lost with the killed worker",
-    "leases_rerun": "of them run again",
-    "late_results_refused": "late results refused",
-    "lost_events": "events lost",
-    "violations": "invariants violated",
-    "seconds": "seconds in all",
-}
+    canvas.print(report_panel(report, story))
+    canvas.save_svg(str(path), title="make demo")

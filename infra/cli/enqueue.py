@@ -13,7 +13,8 @@ from ..app.book import Book
 from ..ports import Receipt
 from ..postgres.connection import sorted_errors
 from ..postgres.dsn import connect
-from ..postgres.schema import Schema, require_schema
+from ..postgres.schema.check import require_schema
+from ..postgres.schema.name import Schema
 from .options import book_options, load_book
 from .output import answering, print_json
 

@@ -102,9 +102,12 @@ def shown(stream: Sequence[Recorded]) -> Iterator[str]:
 def zone_names(stream: Sequence[Recorded], zone: tzinfo) -> str:
     """The zone as it was at the first and at the last event: ``CET (UTC+01:00)``."""
     ends = [stream[0].at.astimezone(zone), stream[-1].at.astimezone(zone)]
-    offsets = [at.strftime("%z") for at in ends]
-    names = [f"{at:%Z} (UTC{z[:3]}:{z[3:5]})" for at, z in zip(ends, offsets, strict=True)]
-    return " to ".join(dict.fromkeys(names))
+    return " to ".join(dict.fromkeys(map(_zone_name, ends)))
+
+
+def _zone_name(at: datetime) -> str:
+    name, offset = at.strftime("%Z"), at.strftime("%z")
+    return name if name == "UTC" else f"{name} (UTC{offset[:3]}:{offset[3:5]})"
 
 
 def story_table(lines: Sequence[Line]) -> Table:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from datetime import datetime
 
@@ -22,7 +22,7 @@ STATES = [state.value for state in State if state is not State.DONE]
 
 
 @contextmanager
-def reader(book: Book) -> Iterator[PostgresReader]:
+def reader(book: Book) -> Generator[PostgresReader]:
     """A reader on the book's database, once its schema is known to be complete."""
     made = PostgresReader(book.dsn, book.schema)
     try:

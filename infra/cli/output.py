@@ -10,7 +10,7 @@ import errno
 import json
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Any, NoReturn
@@ -68,7 +68,7 @@ def finish(code: int) -> NoReturn:
 
 
 @contextmanager
-def answering(*, as_json: bool = False) -> Iterator[None]:
+def answering(*, as_json: bool = False) -> Generator[None]:
     """Turn what leasebook refuses into a line on standard error and an exit code.
 
     With ``as_json`` there is also a document on standard output: ``{"error": {...}}``.
@@ -86,7 +86,7 @@ def answering(*, as_json: bool = False) -> Iterator[None]:
 
 
 @contextmanager
-def ending(*, as_json: bool) -> Iterator[None]:
+def ending(*, as_json: bool) -> Generator[None]:
     """The same for what click refuses, for Ctrl-C, and for a reader that has gone."""
     try:
         with answering(as_json=as_json):

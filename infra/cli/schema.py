@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import click
 
-from ..postgres.schema import Schema, check_schema, migrate_sql
+from ..postgres.schema.check import check_schema
+from ..postgres.schema.migrate import migrate_sql
+from ..postgres.schema.name import Schema
 from .options import connection_options, plain_book
 from .output import FINDING, answering, finish, print_json
 

@@ -12,7 +12,8 @@ import click
 from ..app.book import Book
 from ..app.ids import new_id
 from ..postgres.dsn import connect
-from ..postgres.schema import Schema, require_schema
+from ..postgres.schema.check import require_schema
+from ..postgres.schema.name import Schema
 from ..worker.heart_process import ProcessHeartbeat
 from ..worker.settings import WorkerSettings
 from ..worker.worker import Worker

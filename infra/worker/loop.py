@@ -13,19 +13,24 @@ from uuid import UUID
 
 from attrs import define, field
 
+from ...domain.admission import is_suspect
 from ...domain.job import Job
 from ...domain.pacing import backoff
 from ..ports import Outlook, Store, StoreUnavailable
 from .answers import Report
 from .bell import Bell
 from .executor import Executor
+from .failure import describe
 from .logs import log, log_changes, log_refusals
 from .settings import WorkerSettings
 from .tick import Ask, Ticked, Ticker, sweep
 
 #: After a change an idle worker looks at what is next, but not more often than this.
 LOOK_SECONDS_MIN = 0.05
+#: An inbox whose items the store refuses is left alone for so long.
+INBOX_PAUSE_SECONDS = 30.0
 LONG_AGO = float("-inf")
+LOOKING, TICKING = "look", "tick"
 
 
 @define(eq=False)
@@ -49,6 +54,10 @@ class TickLoop:
     _looked_at: float = LONG_AGO
     _collected_at: float = LONG_AGO
     _full_sweep_at: float = LONG_AGO
+    _reconciled_at: float = LONG_AGO
+    _in_vain: int = 0
+    _doing: str = LOOKING
+    _failing: str | None = None
     _failures: int = 0
     _failing_since: float = LONG_AGO
 
@@ -58,32 +67,45 @@ class TickLoop:
         self.bell.wake()
 
     def run(self) -> None:
-        """Tick until stopped and settled, or until ``give_up_at``."""
-        while not (self.stopping and not self.running and not self._reports):
+        """Tick until stopped and settled, or until ``give_up_at``.
+
+        Whatever goes wrong, the loop goes on: a worker that ends leaves its handlers' work undone,
+        and whoever restarts it would meet the same row again.
+        """
+        while not (self.stopping and self.settled):
             if time.monotonic() > self.give_up_at:
                 log.error("stop gave up on unsettled runs", runs=len(self.running))
                 return
             try:
                 self._step()
-                self._recovered()
             except StoreUnavailable as error:
-                self._unavailable(error)
+                self._unavailable("store unavailable", error)
+            except Exception as error:
+                self._unavailable("tick failed", error)
+
+    @property
+    def settled(self) -> bool:
+        """Whether no run is left whose end is not recorded, as far as anybody knows."""
+        return not (self.running or self._reports or self.ticker.in_doubt)
 
     def _step(self) -> None:
         """One round: take what came, then look, tick or wait."""
         reports, rung = self.bell.take()
-        for report in reports:
+        now = time.monotonic()
+        for report in (*reports, *self.executor.not_begun(now)):
             self._over(report)
         if rung:
             self._more = self._inbox = True
-        now = time.monotonic()
-        slots = 0 if self.stopping else self.settings.concurrency - len(self.running)
+            self._in_vain = 0
+        free = 0 if self.stopping else self.settings.concurrency - len(self.running)
+        slots = free if self.executor.responsive(now) else 0
         hungry = self._more and slots > 0
         collect = self._inbox and not self.stopping and now >= self._collect_at
+        reconcile = now - self._reconciled_at >= self.settings.heartbeat
         if now - self._looked_at >= self.settings.poll:
             self._look(now)
-        elif self._reports or hungry or collect:
-            self._tick(slots if hungry else 0, collect, now)
+        elif self._reports or hungry or collect or reconcile or self.ticker.in_doubt:
+            self._tick(slots if hungry else 0, collect, reconcile, now)
         elif now >= self._look_at:
             self._look(now)
         else:
@@ -94,24 +116,39 @@ class TickLoop:
         leased = self.running.get(report.job.id)
         if leased is not None and leased.lease == report.job.lease:
             del self.running[report.job.id]
+            if is_suspect(leased):
+                self._more = True  # It may have kept another suspect from starting.
         self._reports.append(report)
 
-    def _tick(self, slots: int, collect: bool, now: float) -> None:
+    def _tick(self, slots: int, collect: bool, reconcile: bool, now: float) -> None:
+        self._doing = TICKING
         full_sweep = now >= self._full_sweep_at
-        ask = Ask(self._reports, tuple(self.running.values()), slots, collect, full_sweep)
-        ticked = self.ticker.tick(ask)
+        running = tuple(self.running.values())
+        ticked = self.ticker.tick(
+            Ask(self._reports, running, slots, collect, full_sweep, reconcile)
+        )
+        self._recovered(TICKING)
         self._reports = ticked.settled.again
         if full_sweep:
             self._full_sweep_at = now + self.settings.floor_seconds
         if collect:
             self._collected_at = now
             self._inbox = ticked.collected > 0
+        if reconcile:
+            self._reconciled_at = now
         if slots:
             # Fewer than asked for: the queue held no more.  With no slot free, nobody knows.
             self._more = ticked.more
+            if ticked.leased or ticked.ended:
+                self._in_vain = 0
         if not self._more:
-            self._look_at = min(self._look_at, now + LOOK_SECONDS_MIN)
+            self._look_at = min(self._look_at, now + self._look_again)
         self._take_over(ticked)
+
+    @property
+    def _look_again(self) -> float:
+        """Soon after a change; later and later when what is due cannot be had, locked perhaps."""
+        return min(self.settings.poll, LOOK_SECONDS_MIN * 2.0 ** min(self._in_vain, 10))
 
     def _take_over(self, ticked: Ticked) -> None:
         for job in ticked.leased:
@@ -127,6 +164,15 @@ class TickLoop:
         log_changes(ticked.settled.changes, worker)
         log_changes(ticked.ended, worker)
         log_refusals(ticked.settled.refused)
+        for report in ticked.settled.unrecorded:
+            log.error(
+                "end of run cannot be recorded; its lease will end by time",
+                job=str(report.job.id),
+                name=report.job.spec.name,
+            )
+        if ticked.inbox_refused is not None:
+            log.error("inbox refused", reason=ticked.inbox_refused, pause=INBOX_PAUSE_SECONDS)
+            self._collected_at = time.monotonic() + INBOX_PAUSE_SECONDS
         if ticked.buried:
             log.error("declared dead by another worker; starting anew", worker=worker)
             self.ticker.worker = self.on_buried()
@@ -134,6 +180,7 @@ class TickLoop:
 
     def _look(self, now: float) -> None:
         """Ask what is next: how long to sleep, whether leases ended, whether all is done."""
+        self._doing = LOOKING
         ticker = self.ticker
         outlook = self.store.outlook(ticker.queues, ticker.names)
         self._looked_at = now
@@ -141,10 +188,12 @@ class TickLoop:
         if _due(outlook.next_lease_end, outlook.at):
             log_changes(sweep(self.store, self.settings.sweep_jobs), ticker.worker)
             self._more = True
+        self._recovered(LOOKING)
         if _due(outlook.next_due, outlook.at):
             self._more = True
+            self._in_vain += 1
         self._look_at = now + min(self.settings.poll, _seconds_to_next(outlook))
-        if not (self._more or outlook.inbox or self.running or self._reports):
+        if not (self._more or outlook.inbox) and self.settled:
             self.on_idle()
 
     @property
@@ -157,19 +206,26 @@ class TickLoop:
             until = min(until, self._collect_at)
         return max(0.0, until - now)
 
-    def _unavailable(self, error: StoreUnavailable) -> None:
+    def _unavailable(self, event: str, error: Exception) -> None:
+        """Wait before the next try, longer each time; one line at the start of each trouble."""
         now = time.monotonic()
-        if not self._failures:
+        if self._failing is None:
             self._failing_since = now
-            log.warning("store unavailable", error=str(error)[:300])
+        if self._failing != self._doing:
+            self._failing = self._doing
+            if isinstance(error, StoreUnavailable):
+                log.warning(event, error=str(error)[:300])
+            else:
+                log.error(event, error=describe(error), exc_info=True)
         self._failures += 1
         self.bell.wait(min(backoff(self._failures), max(0.0, self.give_up_at - now)))
 
-    def _recovered(self) -> None:
-        if self._failures:
+    def _recovered(self, doing: str) -> None:
+        """What failed has succeeded.  (A look may go through while no tick does, on a standby.)"""
+        if self._failing == doing:
             outage = time.monotonic() - self._failing_since
             log.info("store available again", failures=self._failures, seconds=round(outage, 1))
-            self._failures = 0
+            self._failures, self._failing = 0, None
             self._more = True
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Sequence
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
 
 from ...domain.admission import admit, suspects_allowed
 from ...domain.commands import ExpireLease, Release, TakeLease
@@ -31,21 +31,26 @@ class Ask:
     """What a tick is asked to do.
 
     ``reports`` are the runs that ended, ``running`` the jobs that run on, ``slots`` how many more
-    may start.  ``collect`` and ``sweep`` (of the due-time floor) are the caller's pacing.
+    may start.  ``collect``, ``full_sweep`` (of the due-time floor) and ``reconcile`` (what this worker
+    runs with what it holds) are the caller's pacing.
     """
 
     reports: Sequence[Report]
     running: Collection[Job]
     slots: int
-    collect: bool
-    full_sweep: bool
+    collect: bool = False
+    full_sweep: bool = False
+    reconcile: bool = False
 
 
 @frozen
 class Ticked:
-    """What a committed tick did.  ``more`` tells that the queue may hold more that is due."""
+    """What a committed tick did.  ``more`` tells that the queue may hold more that is due.
 
-    at: datetime
+    ``lost`` are running jobs whose lease is another's by now.  ``inbox_refused`` is the reason when
+    the store refused what collecting made of the inbox; the rest of the tick was done without it.
+    """
+
     leased: tuple[Job, ...] = ()
     settled: Settled = field(factory=Settled)
     ended: tuple[Change, ...] = ()
@@ -53,6 +58,7 @@ class Ticked:
     collected: int = 0
     more: bool = False
     buried: bool = False
+    inbox_refused: str | None = None
 
 
 @define
@@ -69,36 +75,42 @@ class Ticker:
     _floor: datetime | None = None
     _turn: int = 0
 
+    @property
+    def in_doubt(self) -> bool:
+        """Whether the answer of the last tick was lost, so that nobody knows what it leased."""
+        return self._doubt
+
     def tick(self, ask: Ask) -> Ticked:
         """Run one tick.  Raises StoreUnavailable: then nothing is known, and the reports stay."""
         try:
             with self.store.transaction() as tx:
                 ticked = self._steps(tx, ask)
-        except StoreUnavailable:
+        except DataRefused as refusal:
+            return self._without(ask, refusal)
+        except BaseException:
             # The commit may have gone through with leases that nobody here knows of.
             self._doubt = True
             raise
-        except DataRefused as refusal:
-            return self._isolate(ask, refusal)
         self._doubt = False
         return ticked
 
     def _steps(self, tx: Transaction, ask: Ask) -> Ticked:
         settled = settle(tx, ask.reports, self.worker)
-        lost = self._reconcile(tx, ask, settled.again) if self._doubt else ()
+        reconcile = ask.reconcile or self._doubt
+        lost = self._reconcile(tx, ask, settled.again) if reconcile else ()
+        if (ask.slots > 0 or reconcile) and not tx.is_alive(self.worker):
+            return Ticked(settled=settled, lost=tuple(ask.running), buried=True)
         collected, items_left = self._collect(tx) if ask.collect else (0, False)
         leased: tuple[Job, ...] = ()
         ended: tuple[Change, ...] = ()
         more = False
         if ask.slots > 0:
-            if not tx.is_alive(self.worker):
-                return Ticked(tx.at, settled=settled, lost=tuple(ask.running), buried=True)
             leased, ended, more = self._lease(tx, ask)
         more = more or items_left
-        return Ticked(tx.at, leased, settled, ended, lost, collected, more)
+        return Ticked(leased, settled, ended, lost, collected, more)
 
     def _reconcile(self, tx: Transaction, ask: Ask, again: Sequence[Report]) -> tuple[Job, ...]:
-        """After a tick whose answer was lost: which runs lost their lease?
+        """Which of the running jobs have lost their lease?
 
         Leases that nobody here runs, because the answer that told of them was lost, are given back.
         """
@@ -111,8 +123,10 @@ class Ticker:
         ]
         if strays:
             tx.append(strays)
-        current = tx.load([job.id for job in ask.running])
-        return tuple(job for job in ask.running if current[job.id].lease != job.lease)
+        current = tx.load([job.id for job in ask.running]) if ask.running else {}
+        return tuple(
+            job for job in ask.running if (now := current.get(job.id)) is None or now.lease != job.lease
+        )
 
     def _collect(self, tx: Transaction) -> tuple[int, bool]:
         keys = tx.collectable(self.settings.collect_items)
@@ -146,27 +160,37 @@ class Ticker:
         ended = tuple(each for each in took if each.after.state is not State.LEASED)
         return leased, ended, full or since is not None
 
-    def _isolate(self, ask: Ask, refusal: DataRefused) -> Ticked:
-        """Redo a refused batch in halves until the one bad report is found and failed."""
-        reports = ask.reports
-        if not reports:
-            raise StoreUnavailable(refusal.reason) from refusal
-        if len(reports) == 1:
-            text = f"the database refused the end of this run: {refusal.reason}"
-            failed = Report(reports[0].job, Broke(text, 0.0, retry=False))
-            with self.store.transaction() as tx:
-                return Ticked(tx.at, settled=settle(tx, [failed], self.worker), more=True)
-        half = len(reports) // 2
-        ticked = [self._settle_only(ask, part) for part in (reports[:half], reports[half:])]
-        return _joined(ticked[0], ticked[1])
+    def _without(self, ask: Ask, refusal: DataRefused) -> Ticked:
+        """Redo a refused tick in parts, so that what is refused holds nothing else up.
 
-    def _settle_only(self, ask: Ask, reports: Sequence[Report]) -> Ticked:
-        part = Ask(reports, ask.running, 0, False, False)
+        The reports come first, alone; what they do not explain lies in the inbox, which is left.
+        """
+        if ask.reports:
+            return Ticked(settled=self._isolated(ask.reports), more=True)
+        if not ask.collect:
+            raise StoreUnavailable(refusal.reason) from refusal
+        ticked = self.tick(evolve(ask, collect=False))
+        return evolve(ticked, inbox_refused=refusal.reason)
+
+    def _isolated(self, reports: Sequence[Report]) -> Settled:
+        """Settle reports alone; a refused batch in halves until the one bad report is failed."""
         try:
             with self.store.transaction() as tx:
-                return Ticked(tx.at, settled=settle(tx, reports, self.worker), more=True)
+                return settle(tx, reports, self.worker)
         except DataRefused as refusal:
-            return self._isolate(part, refusal)
+            if len(reports) > 1:
+                half = len(reports) // 2
+                return _joined(self._isolated(reports[:half]), self._isolated(reports[half:]))
+            return self._failed(reports[0], refusal.reason)
+
+    def _failed(self, report: Report, reason: str) -> Settled:
+        text = f"the database refused the end of this run: {reason}"
+        try:
+            with self.store.transaction() as tx:
+                plain = Report(report.job, Broke(text, 0.0, retry=False))
+                return settle(tx, [plain], self.worker)
+        except DataRefused:
+            return Settled(unrecorded=[report])
 
 
 def sweep(store: Store, limit: int) -> tuple[Change, ...]:
@@ -188,10 +212,10 @@ def expire_all(tx: Transaction, jobs: Sequence[Job], cause: ExpiryCause) -> tupl
     return tuple(each for each in changes if id(each) not in missed)
 
 
-def _joined(first: Ticked, second: Ticked) -> Ticked:
-    one, two = first.settled, second.settled
-    settled = Settled(one.changes + two.changes, one.refused + two.refused, one.again + two.again)
-    return Ticked(second.at, settled=settled, more=True)
-
-
-__all__ = ["Ask", "Refusal", "Ticked", "Ticker", "expire_all", "sweep"]
+def _joined(one: Settled, two: Settled) -> Settled:
+    return Settled(
+        one.changes + two.changes,
+        one.refused + two.refused,
+        one.again + two.again,
+        one.unrecorded + two.unrecorded,
+    )

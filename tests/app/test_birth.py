@@ -19,7 +19,7 @@ from leasebook.infra.app.ids import new_id
 from leasebook.infra.ports import Order
 from leasebook.infra.postgres.accept import BYTES_MAX, birth
 from leasebook.infra.postgres.callers import accept
-from leasebook.infra.postgres.schema import Schema
+from leasebook.infra.postgres.schema.name import Schema
 from leasebook.projections.row import FORMAT, from_row, to_row
 
 from .ground import NOTHING, App, PageChanged

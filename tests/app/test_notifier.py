@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 
 from leasebook.infra.app.notifier import Notifier
 from leasebook.infra.ports import Wakeup
-from leasebook.infra.postgres.schema import Schema
+from leasebook.infra.postgres.schema.name import Schema
 from leasebook.infra.postgres.wakeup import channel
 from tests.support.servers import wait_until
 

@@ -169,7 +169,9 @@ def _admin(server_dsn: str) -> Iterator[psycopg.Connection]:
 def _template(server_dsn: str, _admin: psycopg.Connection) -> Iterator[str]:
     """A database that the project's own migration has made, closed so that it can be copied."""
     with _database(_admin, "CREATE DATABASE {name}") as name:
-        migrate: Callable[[str], None] = import_module("leasebook.infra.postgres.schema").migrate
+        migrate: Callable[[str], None] = import_module(
+            "leasebook.infra.postgres.schema.migrate"
+        ).migrate
         migrate(with_database(server_dsn, name))
         close = sql.SQL("ALTER DATABASE {} ALLOW_CONNECTIONS false")
         _admin.execute(close.format(sql.Identifier(name)))

@@ -15,21 +15,17 @@ from psycopg import sql
 
 from leasebook import migrations
 from leasebook.infra.ports import StoreUnavailable
-from leasebook.infra.postgres.schema import (
-    InvalidDsn,
-    MigrationFailed,
-    Schema,
-    SchemaNewer,
-    check_schema,
-    migrate,
-    migrate_sql,
-)
+from leasebook.infra.postgres.dsn import InvalidDsn
+from leasebook.infra.postgres.schema.check import check_schema
+from leasebook.infra.postgres.schema.errors import MigrationFailed, SchemaNewer
+from leasebook.infra.postgres.schema.migrate import migrate, migrate_sql
+from leasebook.infra.postgres.schema.name import Schema
 from tests.support.schemas import ODD_NAMES, role, snapshot, with_options
 
 MIGRATORS = 8
 MIGRATOR = """
 import sys
-from leasebook.infra.postgres.schema import migrate, migrate_sql
+from leasebook.infra.postgres.schema.migrate import migrate, migrate_sql
 migrate_sql()
 print("ready", flush=True)
 sys.stdin.readline()

@@ -19,7 +19,7 @@ from leasebook.domain.job import JobSpec
 from leasebook.infra.ports import Enrolment, StoreUnavailable
 from leasebook.infra.postgres.connection import told
 from leasebook.infra.postgres.log import PostgresLog
-from leasebook.infra.postgres.schema import migrate
+from leasebook.infra.postgres.schema.migrate import migrate
 from leasebook.infra.postgres.settings import Settings
 from leasebook.infra.postgres.store import PostgresStore
 from tests.support.cutting_proxy import CuttingProxy

@@ -19,7 +19,8 @@ from leasebook.domain.job import Job
 from leasebook.domain.log import Change
 from leasebook.infra.postgres import batches
 from leasebook.infra.postgres.rows import job_of, numbers, texts, uuids
-from leasebook.infra.postgres.schema import Schema, migrate
+from leasebook.infra.postgres.schema.migrate import migrate
+from leasebook.infra.postgres.schema.name import Schema
 from leasebook.infra.postgres.settings import Settings
 from leasebook.infra.postgres.statements import append, collect, frame, look, pick
 from tests.plugins.database import with_database

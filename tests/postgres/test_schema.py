@@ -14,14 +14,10 @@ import pytest
 from psycopg.rows import DictRow, dict_row
 
 from leasebook.domain.errors import InvalidValue, LeasebookError
-from leasebook.infra.postgres.schema import (
-    Schema,
-    SchemaIncomplete,
-    SchemaNewer,
-    check_schema,
-    migrate,
-    require_schema,
-)
+from leasebook.infra.postgres.schema.check import check_schema, require_schema
+from leasebook.infra.postgres.schema.errors import SchemaIncomplete, SchemaNewer
+from leasebook.infra.postgres.schema.migrate import migrate
+from leasebook.infra.postgres.schema.name import Schema
 from leasebook.infra.postgres.schema.tables import TABLES, Part
 from leasebook.infra.postgres.statements import catalog
 from tests.support.schemas import role, with_options

@@ -6,7 +6,7 @@ from itertools import count
 
 from leasebook.domain import Outcome, Recorded, ReleaseReason
 from leasebook.domain.commands import Enqueue, OpenGroup
-from leasebook.projections.report import summarise, worst
+from leasebook.projections.report import interrupted, summarise, worst
 from tests.support.lives import Life, at, group_spec, item, job_id, spec
 
 
@@ -62,6 +62,15 @@ def test_the_worst_has_the_most_starts_and_then_the_longest_life() -> None:
     by_length = worst(recorded for recorded in log if recorded.job_id != job_id(3))
     assert by_length is not None
     assert by_length[0].job_id == job_id(1), "two starts"
+
+
+def test_a_preferred_job_goes_before_a_worse_one() -> None:
+    found = worst(small_log(), interrupted)
+    assert found is not None
+    assert found[0].job_id == job_id(1), "two starts, one of them interrupted"
+    none_preferred = worst(small_log(), lambda stream: False)
+    assert none_preferred is not None
+    assert none_preferred[0].job_id == job_id(3)
 
 
 def test_an_empty_log() -> None:
