@@ -148,7 +148,7 @@ class Book:
         return job
 
     def migrate(self) -> None:
-        """Create the schema, or bring it to this release; see ``infra.postgres.schema.migrate.migrate``."""
+        """Create the schema, or bring it to this release; raises as its ``migrate`` does."""
         from ..postgres.schema.migrate import migrate
 
         migrate(self.dsn, self.schema)

@@ -1,14 +1,16 @@
 """Where handlers run: coroutines as tasks on the loop, blocking functions in threads.
 
 Each run ends with exactly one report.  Whoever takes the run out of the table of live runs first
-reports it: the handler, the watchdog that saw its time-out, or the stop.
+reports it: the handler, the watchdog that saw its time-out, or the stop.  A handler that answers
+after that is reported too, so that its late result is refused on record.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterable, Mapping
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from uuid import UUID
 
@@ -24,6 +26,8 @@ from .outcome import answer_for, succeeded
 from .threads import HandlerThreads
 
 WATCH_SECONDS = 0.25
+#: A job for which this process has no thread is given back for so long.
+NO_THREAD_SECONDS = 1.0
 
 
 @define(eq=False)
@@ -38,27 +42,73 @@ class Execution:
     stopping: bool = False
 
 
+@define(eq=False)
+class Handover:
+    """Jobs on their way from the tick thread to the loop.  Whoever empties it has the jobs."""
+
+    jobs: list[Job]
+    since: float
+
+    def take(self) -> list[Job]:
+        """All of them, once."""
+        jobs: list[Job] = []
+        while self.jobs:
+            try:
+                jobs.append(self.jobs.pop(0))
+            except IndexError:  # the other thread was faster
+                break
+        return jobs
+
+
 class Executor:
-    """Runs leased jobs and hands their reports to the bell.  Lives on one event loop."""
+    """Runs leased jobs and hands their reports to the bell.  Lives on one event loop.
+
+    ``begin`` is how many seconds the loop may let a leased job wait for its handler.
+    """
 
     def __init__(
-        self, loop: asyncio.AbstractEventLoop, bell: Bell, handlers: Mapping[str, JobType]
+        self,
+        loop: asyncio.AbstractEventLoop,
+        bell: Bell,
+        handlers: Mapping[str, JobType],
+        begin: float,
     ) -> None:
         self._loop = loop
         self._bell = bell
         self._handlers = handlers
+        self._begin = begin
         self._threads = HandlerThreads()
         self._live: dict[UUID, Execution] = {}
+        # The loop itself holds only weak references to tasks.
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._handovers: deque[Handover] = deque()
         self._waking = False
         self._watching = False
 
     def start(self, jobs: Iterable[Job]) -> None:
         """Start runs; called from the tick thread."""
-        self._loop.call_soon_threadsafe(self._start, tuple(jobs))
+        handover = Handover(list(jobs), time.monotonic())
+        self._handovers.append(handover)
+        self._loop.call_soon_threadsafe(self._start, handover)
 
     def forget(self, jobs: Iterable[Job]) -> None:
-        """Stop runs whose lease is lost; called from the tick thread.  They report nothing."""
+        """Stop runs whose lease is lost; called from the tick thread."""
         self._loop.call_soon_threadsafe(self._forget, tuple(jobs))
+
+    def responsive(self, now: float) -> bool:
+        """Whether the loop begins what it is given; called from the tick thread.
+
+        A coroutine that blocks its loop would keep whatever is leased now from running at all.
+        """
+        handovers = self._handovers
+        return not handovers or now - handovers[0].since < self._begin
+
+    def not_begun(self, now: float) -> Sequence[Report]:
+        """Jobs that the loop has let wait for too long, given back; called from the tick thread."""
+        if self.responsive(now):
+            return ()
+        back = GaveBack(ReleaseReason.NEVER_STARTED)
+        return [Report(job, back) for each in tuple(self._handovers) for job in each.take()]
 
     def interrupt(self) -> None:
         """Ask every live run to end: coroutines are cancelled, threads see ``run.stopping``."""
@@ -71,7 +121,9 @@ class Executor:
     def abandon(self) -> None:
         """Give back every run that is still live, without waiting for its handler."""
         for execution in list(self._live.values()):
-            self._report(execution, GaveBack(ReleaseReason.SHUTDOWN))
+            if self._take(execution):
+                execution.run.lost = True
+                self._hand_in(execution, GaveBack(ReleaseReason.SHUTDOWN))
 
     @property
     def live(self) -> int:
@@ -82,34 +134,48 @@ class Executor:
         """Let idle threads end."""
         self._threads.close()
 
-    def _start(self, jobs: tuple[Job, ...]) -> None:
+    def _start(self, handover: Handover) -> None:
+        self._handovers.popleft()
         now = time.monotonic()
-        for job in jobs:
+        for job in handover.take():
             handler = self._handlers[job.spec.name]
             execution = Execution(job, Run(job), handler, now + job.spec.policy.timeout)
             self._live[job.id] = execution
             if handler.is_async:
-                execution.task = self._loop.create_task(self._coroutine(execution))
+                task = execution.task = self._loop.create_task(self._coroutine(execution))
+                self._tasks.add(task)
+                task.add_done_callback(self._tasks.discard)
             else:
-                self._threads.submit(partial(self._blocking, execution))
+                self._start_thread(execution)
         if self._live and not self._watching:
             self._watching = True
             self._loop.call_later(WATCH_SECONDS, self._watch)
 
+    def _start_thread(self, execution: Execution) -> None:
+        try:
+            self._threads.submit(partial(self._blocking, execution))
+        except RuntimeError:  # the process may start no more threads
+            self._take(execution)
+            self._hand_in(execution, GaveBack(ReleaseReason.NEVER_STARTED, NO_THREAD_SECONDS))
+
     # Both catch BaseException: a handler that calls sys.exit must not stop its worker.
 
     async def _coroutine(self, execution: Execution) -> None:
+        cancelled = False
         try:
             value = await execution.handler.invoke(execution.run, execution.job)
             answer = succeeded(execution.handler, value)
         except asyncio.CancelledError as error:
-            if not execution.stopping:
-                answer = answer_for(error, execution.handler, execution.job)
-            else:
+            cancelled = True
+            if execution.stopping:
                 answer = GaveBack(ReleaseReason.SHUTDOWN)
+            else:
+                answer = answer_for(error, execution.handler, execution.job)
         except BaseException as error:
             answer = answer_for(error, execution.handler, execution.job)
-        self._report(execution, answer)
+        # A run that was given up and cancelled for that has nothing to add.
+        if self._take(execution) or not cancelled:
+            self._hand_in(execution, answer)
 
     def _blocking(self, execution: Execution) -> None:
         try:
@@ -117,17 +183,17 @@ class Executor:
             answer = succeeded(execution.handler, value)
         except BaseException as error:
             answer = answer_for(error, execution.handler, execution.job)
-        # A thread that was given up on reports all the same: its late result is refused on record.
-        if self._live.get(execution.job.id) is execution:
-            self._live.pop(execution.job.id, None)
+        self._take(execution)
         self._bell.put(Report(execution.job, answer))
 
-    def _report(self, execution: Execution, answer: Answer) -> None:
-        """Report from the loop: the tick thread is woken once for all runs that end together."""
+    def _take(self, execution: Execution) -> bool:
+        """Take the run out of the table; whether it was there.  A later run of the job stays."""
         if self._live.get(execution.job.id) is not execution:
-            return
-        if self._live.pop(execution.job.id, None) is None:
-            return
+            return False
+        return self._live.pop(execution.job.id, None) is not None
+
+    def _hand_in(self, execution: Execution, answer: Answer) -> None:
+        """Report from the loop: the tick thread is woken once for all runs that end together."""
         self._bell.put_quietly(Report(execution.job, answer))
         if not self._waking:
             self._waking = True
@@ -141,7 +207,7 @@ class Executor:
         for job in jobs:
             execution = self._live.get(job.id)
             if execution is not None and execution.job.lease == job.lease:
-                self._live.pop(job.id, None)
+                self._take(execution)
                 self._end(execution)
 
     def _end(self, execution: Execution) -> None:
@@ -153,8 +219,8 @@ class Executor:
         """End runs that outlived their time-out.  Runs while there is anything to watch."""
         now = time.monotonic()
         for execution in list(self._live.values()):
-            if now >= execution.deadline:
-                self._report(execution, RanOver())
+            if now >= execution.deadline and self._take(execution):
+                self._hand_in(execution, RanOver())
                 self._end(execution)
         self._watching = bool(self._live)
         if self._watching:

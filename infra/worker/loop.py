@@ -127,7 +127,6 @@ class TickLoop:
         ticked = self.ticker.tick(
             Ask(self._reports, running, slots, collect, full_sweep, reconcile)
         )
-        self._recovered(TICKING)
         self._reports = ticked.settled.again
         if full_sweep:
             self._full_sweep_at = now + self.settings.floor_seconds
@@ -144,6 +143,7 @@ class TickLoop:
         if not self._more:
             self._look_at = min(self._look_at, now + self._look_again)
         self._take_over(ticked)
+        self._recovered(TICKING)
 
     @property
     def _look_again(self) -> float:
@@ -185,14 +185,17 @@ class TickLoop:
         outlook = self.store.outlook(ticker.queues, ticker.names)
         self._looked_at = now
         self._inbox = self._inbox or outlook.inbox
+        wait = min(self.settings.poll, _seconds_to_next(outlook))
         if _due(outlook.next_lease_end, outlook.at):
-            log_changes(sweep(self.store, self.settings.sweep_jobs), ticker.worker)
+            swept = sweep(self.store, self.settings.sweep_jobs)
+            log_changes(swept, ticker.worker)
             self._more = True
+            wait = min(wait, 0.0 if swept else self._look_again)
         self._recovered(LOOKING)
         if _due(outlook.next_due, outlook.at):
             self._more = True
             self._in_vain += 1
-        self._look_at = now + min(self.settings.poll, _seconds_to_next(outlook))
+        self._look_at = now + wait
         if not (self._more or outlook.inbox) and self.settled:
             self.on_idle()
 
@@ -201,7 +204,12 @@ class TickLoop:
         return self._collected_at + self.settings.collect_every
 
     def _patience(self, now: float) -> float:
-        until = min(self._look_at, self._looked_at + self.settings.poll, self.give_up_at)
+        until = min(
+            self._look_at,
+            self._looked_at + self.settings.poll,
+            self._reconciled_at + self.settings.heartbeat,
+            self.give_up_at,
+        )
         if self._inbox and not self.stopping:
             until = min(until, self._collect_at)
         return max(0.0, until - now)
@@ -234,9 +242,7 @@ def _due(moment: datetime | None, at: datetime) -> bool:
 
 
 def _seconds_to_next(outlook: Outlook) -> float:
-    coming = [
-        (moment - outlook.at).total_seconds()
-        for moment in (outlook.next_due, outlook.next_lease_end)
-        if moment is not None
-    ]
-    return max(0.0, min(coming, default=float("inf")))
+    """How long until something new happens; what is due already is not new."""
+    moments = (outlook.next_due, outlook.next_lease_end)
+    waits = [(moment - outlook.at).total_seconds() for moment in moments if moment is not None]
+    return min((wait for wait in waits if wait > 0), default=float("inf"))

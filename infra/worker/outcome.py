@@ -19,7 +19,18 @@ def succeeded(handler: JobType, value: object) -> Answer:
 
 
 def answer_for(error: BaseException, handler: JobType, job: Job) -> Answer:
-    """The answer for a handler that raised ``error``: a signal it sent, or a failure."""
+    """The answer for a handler that raised ``error``: a signal it sent, or a failure.
+
+    Raises nothing: an error is anybody's object, and one that cannot even be described must not
+    keep its run from ending.
+    """
+    try:
+        return _answer(error, handler, job)
+    except BaseException:
+        return Broke("an error that cannot be described", _delay(handler, job))
+
+
+def _answer(error: BaseException, handler: JobType, job: Job) -> Answer:
     match error:
         case Snooze():
             return GaveBack(ReleaseReason.SNOOZE, error.seconds)

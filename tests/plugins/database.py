@@ -13,7 +13,7 @@ import secrets
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from importlib.util import find_spec
@@ -27,6 +27,7 @@ from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict
 
 from leasebook.infra.postgres.reader import PostgresReader
+from leasebook.infra.postgres.schema.migrate import migrate
 from leasebook.infra.postgres.server import ServerError, embedded_server
 from leasebook.projections.check import check
 from tests.support.servers import Outside
@@ -169,9 +170,6 @@ def _admin(server_dsn: str) -> Iterator[psycopg.Connection]:
 def _template(server_dsn: str, _admin: psycopg.Connection) -> Iterator[str]:
     """A database that the project's own migration has made, closed so that it can be copied."""
     with _database(_admin, "CREATE DATABASE {name}") as name:
-        migrate: Callable[[str], None] = import_module(
-            "leasebook.infra.postgres.schema.migrate"
-        ).migrate
         migrate(with_database(server_dsn, name))
         close = sql.SQL("ALTER DATABASE {} ALLOW_CONNECTIONS false")
         _admin.execute(close.format(sql.Identifier(name)))

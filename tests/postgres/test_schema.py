@@ -200,7 +200,7 @@ def test_nothing_in_the_schema_is_unknown_to_the_check(
 
 
 def test_a_worker_starts_without_sqlalchemy_and_alembic() -> None:
-    script = "import leasebook.infra.postgres.schema, sys; print(*sys.modules)"
+    script = "import leasebook.infra.postgres.schema.check, sys; print(*sys.modules)"
     loaded = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     ).stdout.split()
