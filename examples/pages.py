@@ -84,13 +84,14 @@ async def sync_page(run: Run, items: list[PageChanged]) -> dict[str, int]:
     return {"changes": len(items)}
 
 
+_arrived = insert(Page.__table__)
+_counted = _arrived.on_conflict_do_update(
+    index_elements=["path"],
+    set_={"changes": Page.changes + 1, "changed_at": _arrived.excluded.changed_at},
+)
+
+
 def page_changed(session: Session, change: PageChanged) -> None:
     """One business transaction: the page's row and its job's item, together or not at all."""
-    written = insert(Page).values(path=change.path, changes=1, changed_at=change.at)
-    session.execute(
-        written.on_conflict_do_update(
-            index_elements=[Page.path],
-            set_={"changes": Page.changes + 1, "changed_at": written.excluded.changed_at},
-        )
-    )
+    session.execute(_counted, {"path": change.path, "changes": 1, "changed_at": change.at})
     sync_page.enqueue(session, change, group_key=change.path, subject=change.path)

@@ -152,13 +152,11 @@ class Workers:
 
     def start(self, name: str) -> None:
         """Start one worker, in a session of its own: Ctrl-C is the demo's to answer."""
-        command = (
-            sys.executable, "-m", "leasebook.infra.cli.demo_worker", "leasebook.examples.pages:book",
-            "--concurrency", str(CONCURRENCY), "--name", name, *WORKER_OPTIONS,
-        )  # fmt: skip
+        module, target = "leasebook.infra.cli.demo_worker", "leasebook.examples.pages:book"
+        options = ("--concurrency", str(CONCURRENCY), "--name", name, *WORKER_OPTIONS)
         with (self.folder / f"{name}.log").open("wb") as log:
             self._processes[name] = subprocess.Popen(
-                command,
+                (sys.executable, "-m", module, target, *options),
                 stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=subprocess.STDOUT,

@@ -16,4 +16,4 @@ def _open(config: dict[str, object]) -> Store:
 
 
 if __name__ == "__main__":
-    serve(sys.stdin, _open)
+    serve(sys.stdin.fileno(), _open)

@@ -140,6 +140,8 @@ class Executor:
         for job in handover.take():
             handler = self._handlers[job.spec.name]
             execution = Execution(job, Run(job), handler, now + job.spec.policy.timeout)
+            if (earlier := self._live.get(job.id)) is not None:
+                self._end(earlier)  # Its lease is gone: this worker has the job anew.
             self._live[job.id] = execution
             if handler.is_async:
                 task = execution.task = self._loop.create_task(self._coroutine(execution))

@@ -41,6 +41,7 @@ class Heart:
     worker: str
     settings: WorkerSettings
     _observer: Observer = field(init=False)
+    _burying: dict[str, None] = field(factory=dict[str, None])
 
     def __attrs_post_init__(self) -> None:
         self._observer = Observer(self.settings.dead_after)
@@ -57,7 +58,10 @@ class Heart:
         if not self.settings.death_detection:
             return Pulse.ALIVE, ()
         dead = self._observer.dead(self.store.beats(), now)
-        changes = [each for worker in dead if worker != self.worker for each in self.bury(worker)]
+        unfinished = [*self._burying, *(each for each in dead if each not in self._burying)]
+        changes = [
+            each for worker in unfinished if worker != self.worker for each in self.bury(worker)
+        ]
         return Pulse.ALIVE, tuple(changes)
 
     def renew(self) -> int:
@@ -75,18 +79,23 @@ class Heart:
         return len(renewals)
 
     def bury(self, worker: str) -> Sequence[Change]:
-        """Declare a worker dead and expire its leases, in batches."""
-        with self.store.transaction() as tx:
-            if not tx.bury(worker):
-                return ()
-            tx.record([Evidence("worker_died", dumps({"noticed_by": self.worker}), None, worker)])
-            changes = list(expire_all(tx, tx.leased_by(worker, BURIAL_BATCH), _LOST))
-        found = len(changes)
-        while found:
+        """Declare a worker dead and expire its leases, in batches.
+
+        Once begun it is finished: when the store goes away in the middle, the next pulse goes on,
+        although the worker is no longer among the living then.
+        """
+        self._burying[worker] = None
+        changes: list[Change] = []
+        while True:
             with self.store.transaction() as tx:
-                more = expire_all(tx, tx.leased_by(worker, BURIAL_BATCH), _LOST)
-            found = len(more)
-            changes.extend(more)
+                if tx.bury(worker):
+                    detail = dumps({"noticed_by": self.worker})
+                    tx.record([Evidence("worker_died", detail, None, worker)])
+                batch = expire_all(tx, tx.leased_by(worker, BURIAL_BATCH), _LOST)
+            changes.extend(batch)
+            if not batch:
+                break
+        del self._burying[worker]
         return changes
 
 

@@ -2,19 +2,23 @@
 
 The child learns what it needs as one JSON line on its standard input, so that no secret stands on
 a command line.  Then the pipe stays open and empty: when it closes without a good-bye, the worker
-is gone, and the child expires its leases at once.
+is gone, and the child expires its leases at once.  A process that a handler forked may hold the
+pipe open, so the child also looks whether its parent is still the worker.
 """
 
 from __future__ import annotations
 
 import json
+import os
+import select
+import signal
 import subprocess
 import threading
+import time
 from collections.abc import Callable, Sequence
-from typing import IO
 
 import attrs
-from attrs import define
+from attrs import define, field
 
 from ..ports import Store, StoreUnavailable
 from .heart import Heart
@@ -22,9 +26,14 @@ from .heart_thread import beat_until
 from .logs import log, log_changes
 from .settings import WorkerSettings
 
-GOODBYE = "goodbye\n"
+GOODBYE = "goodbye"
+GOODBYE_SECONDS = 5.0
 #: How long the child tries to bury its worker when the store is away.
-BURY_TRIES = 30
+BURY_SECONDS = 120.0
+BURY_PAUSE_SECONDS = 1.0
+PARENT_LOOK_SECONDS = 1.0
+#: Stopping is the worker's business; whoever signals its whole group must not stop the beat first.
+IGNORED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 @define(eq=False)
@@ -32,6 +41,7 @@ class ProcessHeartbeat:
     """Starts the child, and says good-bye to it.  ``command`` is run with ``config`` on stdin.
 
     ``config`` is what the child needs to reach the store; the worker's id and settings are added.
+    Any thread may call any method.
     """
 
     command: Sequence[str]
@@ -39,79 +49,118 @@ class ProcessHeartbeat:
     settings: WorkerSettings
     _child: subprocess.Popen[str] | None = None
     _worker: str = ""
+    _lock: threading.RLock = field(factory=threading.RLock)
 
     def start(self, worker: str) -> None:
         """Start the child for the worker of this id."""
         line = json.dumps(
             {**self.config, "worker": worker, "settings": attrs.asdict(self.settings)}
         )
-        # A session of its own: a Ctrl-C at the terminal is the worker's to answer.
-        child = subprocess.Popen(
-            self.command, stdin=subprocess.PIPE, text=True, start_new_session=True
-        )
-        assert child.stdin is not None
-        child.stdin.write(line + "\n")
-        child.stdin.flush()
-        self._child, self._worker = child, worker
+        with self._lock:
+            # A session of its own: a Ctrl-C at the terminal is the worker's to answer.
+            child = subprocess.Popen(
+                self.command, stdin=subprocess.PIPE, text=True, start_new_session=True
+            )
+            self._child, self._worker = child, worker
+            log.debug("heartbeat child started", worker=worker, pid=child.pid)
+            assert child.stdin is not None
+            try:
+                child.stdin.write(line + "\n")
+                child.stdin.flush()
+            except OSError as error:  # it died at once: the next ``mend`` starts another
+                log.warning("heartbeat child died at its start", error=str(error))
 
     def stop(self) -> None:
         """Say good-bye, so that the child ends without burying the worker."""
-        child, self._child = self._child, None
+        with self._lock:
+            child, self._child = self._child, None
         if child is None:
             return
         assert child.stdin is not None
         try:
-            child.stdin.write(GOODBYE)
+            child.stdin.write(GOODBYE + "\n")
             child.stdin.close()
         except OSError:
             pass  # the child has gone before
         try:
-            child.wait(timeout=5.0)
+            child.wait(timeout=GOODBYE_SECONDS)
         except subprocess.TimeoutExpired:
             child.kill()
             child.wait()
 
+    def leave(self) -> None:
+        """Go without a good-bye: the child buries the worker, now or when the store is back."""
+        with self._lock:
+            child, self._child = self._child, None
+        if child is not None:
+            assert child.stdin is not None
+            child.stdin.close()
+
     def mend(self) -> None:
         """Start another child when this one has died."""
-        child = self._child
-        if child is None or child.poll() is None:
-            return
-        log.warning("heartbeat child died; starting another", status=child.returncode)
-        self.start(self._worker)
-
-    @property
-    def pid(self) -> int | None:
-        """The child's process id."""
-        return None if self._child is None else self._child.pid
+        with self._lock:
+            child = self._child
+            if child is None or child.poll() is None:
+                return
+            log.warning("heartbeat child died; starting another", status=child.returncode)
+            self.start(self._worker)
 
 
-def serve(stdin: IO[str], open_store: Callable[[dict[str, object]], Store]) -> None:
-    """The child: read the configuration, beat, and when the pipe breaks bury the worker."""
-    config: dict[str, object] = json.loads(stdin.readline())
+class Pipe:
+    """Reads lines from the worker, and notices when it is gone."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._read = b""
+        self._parent = os.getppid()
+
+    def line(self) -> str | None:
+        """The next line, waited for; None when the worker is gone."""
+        while b"\n" not in self._read:
+            readable, _, _ = select.select([self._descriptor], [], [], PARENT_LOOK_SECONDS)
+            if readable:
+                data = os.read(self._descriptor, 65_536)
+                if not data:
+                    return None
+                self._read += data
+            elif os.getppid() != self._parent:
+                return None
+        line, _, self._read = self._read.partition(b"\n")
+        return line.decode()
+
+
+def serve(descriptor: int, open_store: Callable[[dict[str, object]], Store]) -> None:
+    """The child: read the configuration, beat, and when the worker is gone bury it."""
+    for number in IGNORED:
+        signal.signal(number, signal.SIG_IGN)
+    pipe = Pipe(descriptor)
+    first = pipe.line()
+    if first is None:
+        return
+    config: dict[str, object] = json.loads(first)
     raw = config["settings"]
     assert isinstance(raw, dict)
     raw["queues"] = tuple(raw["queues"])  # pyright: ignore[reportUnknownArgumentType]
     settings = WorkerSettings(**raw)  # pyright: ignore[reportUnknownArgumentType]
-    store = open_store(config)
-    heart = Heart(store, str(config["worker"]), settings)
+    heart = Heart(open_store(config), str(config["worker"]), settings)
     stop = threading.Event()
     beating = threading.Thread(target=beat_until, args=(stop, heart), daemon=True)
     beating.start()
-    last_word = stdin.readline()
+    last_word = pipe.line()
     stop.set()
-    beating.join(timeout=settings.heartbeat)
     if last_word != GOODBYE and settings.death_detection:
-        _bury(heart)
-    store.close()
+        # The beating thread may be in the middle of a call, so this is another store.
+        _bury(Heart(open_store(config), heart.worker, settings))
 
 
 def _bury(heart: Heart) -> None:
     log.warning("worker died", worker=heart.worker)
     pause = threading.Event()
-    for _ in range(BURY_TRIES):
+    give_up_at = time.monotonic() + BURY_SECONDS
+    while time.monotonic() < give_up_at:
         try:
             log_changes(heart.bury(heart.worker), heart.worker)
         except StoreUnavailable:
-            pause.wait(1.0)
+            pause.wait(BURY_PAUSE_SECONDS)
         else:
             return
