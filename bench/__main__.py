@@ -42,12 +42,12 @@ def main() -> None:
     began = time.monotonic()
     with serving(options.dsn, FOLDER / "postgres") as server:
         facts = _facts(server)
-        console.print(f"[dim]{json.dumps(facts)}[/]")
+        console.print(json.dumps(facts), style="dim", soft_wrap=True, highlight=False)
         bench = Bench(server, options.jobs, options.behind, options.quiet)
         try:
             for result in _measured(bench, options):
                 results.append(result)
-                console.print(f"[dim]{_line(result)}[/]", highlight=False)
+                console.print(_line(result), style="dim", soft_wrap=True, highlight=False)
         except KeyboardInterrupt:
             console.print("interrupted; this is what was measured so far")
     if results:
@@ -69,10 +69,8 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--queues", help="comma-separated: leasebook, pgqueuer:10, bare")
     parser.add_argument("--jobs", type=int, default=50_000, help="jobs in a drain (50,000)")
     parser.add_argument("--behind", type=int, default=200_000, help="for growth (200,000)")
-    parser.add_argument(
-        "--quiet", type=float, default=5.0, help="seconds to wait for a quiet machine"
-    )
-    parser.add_argument("--dsn", help="a server to use; databases leasebook_bench_* are made in it")
+    parser.add_argument("--quiet", type=float, default=5.0, help="seconds to wait for quiet (5)")
+    parser.add_argument("--dsn", help="a server to use; databases leasebook_bench_* come and go")
     options = parser.parse_args()
     options.measures = options.measures or list(USUAL)
     for name in options.measures:

@@ -63,7 +63,7 @@ class Workers:
     def __init__(self, spec: Spec, dsn: str, count: int) -> None:
         self._spec = spec
         self._folder = tempfile.TemporaryDirectory(prefix="leasebook-bench-", dir=_memory())
-        self._log = open(Path(self._folder.name) / "log", "w+")
+        self._log = tempfile.TemporaryFile("w+")  # noqa: SIM115 - stop closes it
         self.counter = Counter(Path(self._folder.name) / "counter")
         self._processes: list[subprocess.Popen[str]] = []
         try:

@@ -25,28 +25,28 @@ Value = Callable[[Result], float | None]
 
 
 @frozen
-class Column:
-    """A column of the table: its title, what it shows, with how many decimals."""
+class Row:
+    """A row of the table: its title, what it shows, with how many decimals."""
 
     title: str
     value: Value
     digits: int = 0
-    spread: bool = False
 
 
-COLUMNS = (
-    Column("jobs/s", lambda r: r.jobs_per_second, spread=True),
-    Column("enqueue/s in bulk", lambda r: r.bulk_per_second),
-    Column("enqueue/s one by one", lambda r: r.single_per_second, spread=True),
-    Column("µs a job: PostgreSQL", lambda r: r.postgres_us),
-    Column("Python", lambda r: r.python_us),
-    Column("WAL bytes a job: enqueue", lambda r: r.wal_bulk),
-    Column("drain", lambda r: r.wal_drain),
-    Column("worker peak MB", lambda r: r.memory_peak),
-    Column("claim ms", lambda r: r.claim_ms, digits=1),
-    Column("start ms p50", lambda r: r.start_p50, digits=1),
-    Column("p95", lambda r: r.start_p95, digits=1),
-    Column("p99", lambda r: r.start_p99, digits=1),
+ROWS = (
+    Row("jobs/s", lambda r: r.jobs_per_second),
+    Row("enqueued in bulk, jobs/s", lambda r: r.bulk_per_second),
+    Row("enqueued one by one, jobs/s", lambda r: r.single_per_second),
+    Row("PostgreSQL, µs a job", lambda r: r.postgres_us, digits=1),
+    Row("Python, µs a job", lambda r: r.python_us, digits=1),
+    Row("WAL of the enqueue, bytes a job", lambda r: r.wal_bulk),
+    Row("WAL of the drain, bytes a job", lambda r: r.wal_drain),
+    Row("tables after the enqueue, bytes a job", lambda r: r.size_bulk),
+    Row("peak memory of a worker, MB", lambda r: r.memory_peak),
+    Row("claim of a batch, ms", lambda r: r.claim_ms, digits=1),
+    Row("start after the call, p50, ms", lambda r: r.start_p50, digits=1),
+    Row("p95", lambda r: r.start_p95, digits=1),
+    Row("p99", lambda r: r.start_p99, digits=1),
 )
 RATE: dict[str, Value] = {
     "bulk": lambda r: r.bulk_per_second,
@@ -92,50 +92,43 @@ def show(console: Console, results: Sequence[Result]) -> None:
 
 
 def _show_measure(console: Console, measure: str, results: Sequence[Result]) -> None:
-    columns = [c for c in COLUMNS if any(c.value(each) is not None for each in results)]
+    shown = list(dict.fromkeys((each.queue, each.behind) for each in results))
+    columns = [[each for each in results if (each.queue, each.behind) == key] for key in shown]
     table = Table(title=f"{measure}: {results[0].jobs:,} jobs", title_justify="left")
-    table.add_column("queue")
-    for column in columns:
-        table.add_column(column.title, justify="right")
+    table.add_column("median [dim]and range[/]")
+    for (queue, behind), mine in zip(shown, columns, strict=True):
+        noisy = "" if quiet(mine) else "\n[red]others were busy[/]"
+        also = f"\n{behind:,} done and\n{behind:,} delayed behind" if behind else ""
+        table.add_column(f"{queue}{also}{noisy}", justify="right")
+    for row in ROWS:
+        # A noisy figure is better than none, if it is seen to be one.
+        found = [_values(row.value, quiet(mine) or mine) for mine in columns]
+        if any(found):
+            table.add_row(row.title, *(_cell(values, row.digits) for values in found))
     for base in BASES:
-        table.add_column(f"of {base}", justify="right")
-    table.add_column("rounds", justify="right")
-    for queue, behind in dict.fromkeys((each.queue, each.behind) for each in results):
-        mine = [each for each in results if (each.queue, each.behind) == (queue, behind)]
-        kept = quiet(mine)
-        found = ratios(results, mine)
-        table.add_row(
-            f"{queue}, {behind:,} + {behind:,} behind" if behind else queue,
-            # A noisy figure is better than none, if it is seen to be one.
-            *(_cell(column, kept or mine) + ("" if kept else " ~") for column in columns),
-            *(_ratio(found.get(base, [])) for base in BASES),
-            f"{len(kept)} of {len(mine)}",
-        )
+        found = [ratios(results, mine).get(base, []) for mine in columns]
+        if any(found):
+            table.add_row(f"share of {base}", *(_cell(values, 2) for values in found))
+    counts = (f"{len(quiet(mine))} of {len(mine)}" for mine in columns)
+    table.add_row("quiet rounds", *counts, style="dim")
     console.print(table)
-    if len(quiet(results)) < len(results):
-        console.print("Rounds in which others used more than 0.3 cores are left out; ~ marks noise")
 
 
 def _drained(result: Result) -> float | None:
     return result.jobs_per_second
 
 
-def _cell(column: Column, results: Sequence[Result]) -> str:
-    values = [value for each in results if (value := column.value(each)) is not None]
-    if not values:
-        return ""
-    middle = f"{median(values):,.{column.digits}f}"
-    if not column.spread or len(values) == 1:
-        return middle
-    return f"{middle} [dim]{min(values):,.0f}-{max(values):,.0f}[/]"
+def _values(value: Value, results: Sequence[Result]) -> list[float]:
+    return [measured for each in results if (measured := value(each)) is not None]
 
 
-def _ratio(values: Sequence[float]) -> str:
+def _cell(values: Sequence[float], digits: int) -> str:
     if not values:
         return ""
+    middle = f"{median(values):,.{digits}f}"
     if len(values) == 1:
-        return f"{values[0]:.2f}"
-    return f"{median(values):.2f} [dim]{min(values):.2f}-{max(values):.2f}[/]"
+        return middle
+    return f"{middle} [dim]{min(values):,.{digits}f}-{max(values):,.{digits}f}[/]"
 
 
 def floors(results: Sequence[Result]) -> list[tuple[bool, str]]:

@@ -133,7 +133,9 @@ class Transaction(Protocol):
     def collectable(self, limit: int) -> Sequence[KeyArrivals]:
         """Up to ``limit`` of the oldest items by key, taken out of the inbox, keys locked.
 
-        A key that another collector holds, or whose open group is locked, is left out.
+        A key that another collector holds, or whose open group is locked, is left out, and so is an
+        item older than the newest of its key's open group: it was committed late and waits for the
+        next group.
         """
         ...
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from importlib import import_module
 from typing import Any, ClassVar
 
 from .base import on_time, timed
@@ -118,9 +119,8 @@ class Leasebook:
 
     def prepare(self) -> None:
         """Imports."""
-        from leasebook.infra.cli import worker
-
-        assert worker and self._jobs()
+        import_module("leasebook.infra.cli.worker")
+        self._jobs()
 
     def work(self) -> None:
         """``leasebook worker``, in this process, so that the counter is at hand."""

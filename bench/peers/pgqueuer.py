@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Coroutine
+from importlib import import_module
 from typing import Any, ClassVar, TypeVar
 
 from ..counter import ran
@@ -92,11 +93,8 @@ class PGQueuer:
 
     def prepare(self) -> None:
         """Imports."""
-        import asyncpg
-        import pgqueuer
-        import uvloop
-
-        assert asyncpg and pgqueuer and uvloop
+        for name in ("asyncpg", "pgqueuer", "uvloop"):
+            import_module(name)
 
     def work(self) -> None:
         """One manager on one connection."""

@@ -36,6 +36,13 @@ class _Commands(click.Group):
         )
         return command
 
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command, which may lose its reader: ``leasebook list | head``."""
+        from .output import piped
+
+        with piped():
+            return super().invoke(ctx)
+
     def main(  # type: ignore[override]
         self, args: Sequence[str] | None = None, prog_name: str | None = None, **extra: Any
     ) -> Any:

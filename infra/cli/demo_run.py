@@ -29,7 +29,7 @@ from ..worker.failure import describe
 
 SCHEMA = book.schema
 EVENTS_FILE = "page-events.csv.gz"
-CONCURRENCY = 30
+CONCURRENCY = 28
 PRODUCERS = 4
 STOP_SECONDS = 10.0
 LOG_CHARS_SHOWN = 1_500

@@ -16,7 +16,7 @@ from rich.text import Text
 
 from ...projections.story import Line
 from ..postgres.reader import QueueStats
-from .history import story_table
+from .history import story_table, zone_name
 
 DEPTHS = ("inbox", "grouped", "due", "running", "retrying", "delayed", "held")
 BAR_CHARS = 50
@@ -81,7 +81,9 @@ def live(moment: Moment) -> Panel:
     for name, count in moment.depth.items():
         bar = "█" * round(BAR_CHARS * count / most)
         depth.add_row(name, f"{count:,}".rjust(6), Text(bar, style="cyan"))
-    progress = ProgressBar(total=moment.events, completed=moment.accepted)
+    # A bar ends no line by itself; a cell of a table does.
+    progress = Table.grid(expand=True)
+    progress.add_row(ProgressBar(total=moment.events, completed=moment.accepted))
     note = Text(moment.note, style="yellow")
     parts = Group(progress, rates, "", depth, "", note)
     return Panel(parts, title=f"leasebook demo, {moment.seconds:.0f} s", title_align="left")
@@ -97,8 +99,13 @@ def report_panel(report: Mapping[str, Any], story: Sequence[Line]) -> Group:
         numbers.add_row(shown, text)
     panels = [Panel(numbers, title="what happened", title_align="left")]
     if story:
+        zones = [zone_name(line.at.astimezone()) for line in story if line.at is not None][:1]
         told = Group(Text(str(story[0])), story_table(story[1:]))
-        panels.append(Panel(told, title="the job that suffered most", title_align="left"))
+        title = "the job that suffered most"
+        below = "".join(f"times are {zone}" for zone in zones)
+        panels.append(
+            Panel(told, title=title, title_align="left", subtitle=below, subtitle_align="right")
+        )
     return Group(*panels)
 
 

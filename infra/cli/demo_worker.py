@@ -17,7 +17,8 @@ GRACE_SECONDS = 5.0
 
 
 def _follow() -> None:
-    sys.stdin.buffer.read()
+    # Not through sys.stdin, whose lock this thread would hold when the interpreter ends.
+    os.read(0, 1)
     os.kill(os.getpid(), signal.SIGTERM)
     threading.Event().wait(GRACE_SECONDS)
     os.kill(os.getpid(), signal.SIGKILL)

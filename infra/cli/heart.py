@@ -12,7 +12,9 @@ from .logging import configure_logging
 
 def _open(config: dict[str, object]) -> Store:
     configure_logging(str(config["log_format"]), str(config["log_level"]))
-    return PostgresStore(str(config["dsn"]), schema=str(config["schema"]))
+    return PostgresStore(
+        str(config["dsn"]), schema=str(config["schema"]), application_name="leasebook heartbeat"
+    )
 
 
 if __name__ == "__main__":

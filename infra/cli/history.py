@@ -102,10 +102,11 @@ def shown(stream: Sequence[Recorded]) -> Iterator[str]:
 def zone_names(stream: Sequence[Recorded], zone: tzinfo) -> str:
     """The zone as it was at the first and at the last event: ``CET (UTC+01:00)``."""
     ends = [stream[0].at.astimezone(zone), stream[-1].at.astimezone(zone)]
-    return " to ".join(dict.fromkeys(map(_zone_name, ends)))
+    return " to ".join(dict.fromkeys(map(zone_name, ends)))
 
 
-def _zone_name(at: datetime) -> str:
+def zone_name(at: datetime) -> str:
+    """The zone of a local time: ``UTC``, ``CET (UTC+01:00)``."""
     name, offset = at.strftime("%Z"), at.strftime("%z")
     return name if name == "UTC" else f"{name} (UTC{offset[:3]}:{offset[3:5]})"
 

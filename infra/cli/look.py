@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import contextmanager
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import attrs
 import click
@@ -78,7 +78,7 @@ def list_jobs(
     elif not jobs:
         click.echo("no unfinished or held job matches")
     else:
-        columns = ["job", "name", "state", "when", "attempts", "more"]
+        columns = ["job", "name", "state", "when", "tries", "more"]
         print_table(columns, [_job_row(job, at) for job in jobs])
         if len(jobs) == limit:
             click.echo(f"these are the first {limit:,}; --limit shows more")
@@ -120,17 +120,24 @@ def _job_row(job: Job, at: datetime) -> list[object]:
         for word, text in (("label", spec.label), ("owner", spec.owner), ("subject", spec.subject))
         if text is not None
     ]
-    attempts = f"{job.attempts}/{spec.policy.retries + 1}"
-    return [job.id, spec.name, str(job.state), _when(job, at), attempts, ", ".join(more)]
+    if job.held:
+        more.append(f"held: {job.outcome}")
+    tries = f"{job.attempts}/{spec.policy.retries + 1}"
+    return [job.id, spec.name, str(job.state), _when(job, at), tries, ", ".join(more)]
 
 
 def _when(job: Job, at: datetime) -> str:
     """Since or until when, by the database's clock: short, and without a time zone."""
     if job.held:
-        return f"{job.outcome} {duration(at - job.at)} ago"
+        return f"{_short(at - job.at)} ago"
     if job.state is State.LEASED:
         started = job.lease.started_at if job.lease is not None else job.at
-        return f"for {duration(at - started)}"
+        return f"for {_short(at - started)}"
     if job.due_at <= at:
-        return f"due {duration(at - job.due_at)}"
-    return f"in {duration(job.due_at - at)}"
+        return f"due {_short(at - job.due_at)}"
+    return f"in {_short(job.due_at - at)}"
+
+
+def _short(span: timedelta) -> str:
+    """The larger unit only: ``59 min``."""
+    return " ".join(duration(span).split()[:2])

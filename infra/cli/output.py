@@ -6,7 +6,6 @@ Exit codes: 0 done; 1 the answer is a finding (a violation, an incomplete schema
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 import sys
@@ -86,8 +85,18 @@ def answering(*, as_json: bool = False) -> Generator[None]:
 
 
 @contextmanager
+def piped() -> Generator[None]:
+    """End well when nobody reads on; what is left must not make Python complain at its exit."""
+    try:
+        yield
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        finish(0)
+
+
+@contextmanager
 def ending(*, as_json: bool) -> Generator[None]:
-    """The same for what click refuses, for Ctrl-C, and for a reader that has gone."""
+    """The same for what click refuses, and for Ctrl-C."""
     try:
         with answering(as_json=as_json):
             yield
@@ -98,12 +107,6 @@ def ending(*, as_json: bool) -> Generator[None]:
         if as_json:
             print_json({"error": {"code": "usage", "message": error.format_message()}})
         finish(error.exit_code)
-    except OSError as error:
-        if error.errno != errno.EPIPE:
-            raise
-        # `leasebook list | head`: nobody reads on, and Python must not complain at its exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        finish(0)
 
 
 def _end(as_json: bool, code: int, name: str, message: str) -> NoReturn:

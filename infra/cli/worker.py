@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import socket
 import sys
+import threading
+from types import FrameType
 
 import click
+from attrs import define, evolve
 
 from ..app.book import Book
 from ..app.ids import new_id
@@ -19,9 +23,15 @@ from ..worker.settings import WorkerSettings
 from ..worker.worker import Worker
 from .logging import configure_logging
 from .options import book_schema_option, dsn_option, load_book
-from .output import answering
+from .output import INTERRUPTED, UNAVAILABLE, answering, finish
 
 DEFAULTS = WorkerSettings()
+BEATS_PER_LEASE = 4
+BEAT_SECONDS_MIN = 0.05
+SIGNALS_MAX = 3
+#: What cancelled tasks and, later, threads may take to end after the worker has stopped.
+TASK_SECONDS = 1.0
+EXIT_SECONDS = 3.0
 
 
 @click.command()
@@ -65,7 +75,8 @@ def worker(
 ) -> None:
     """Run the handlers of the book that MODULE:BOOK names, such as app:book.
 
-    Stops on SIGTERM and SIGINT: running handlers get --grace seconds. A second signal stops now.
+    Stops on SIGTERM and SIGINT: running handlers get --grace seconds. A second signal stops now,
+    a third ends the process at once.
     """
     log_format = "json" if as_json else log_format
     configure_logging(log_format, log_level)
@@ -87,7 +98,10 @@ def worker(
             "log_format": log_format,
             "log_level": log_level,
         }
-        asyncio.run(_run(build(book, settings, name, config, drain=drain)))
+        clean = serve(build(book, settings, name, config, drain=drain))
+        code = 0 if clean else UNAVAILABLE
+        leave_within(EXIT_SECONDS, code)
+        finish(code)
 
 
 def build(
@@ -95,10 +109,14 @@ def build(
 ) -> Worker:
     """A worker on the book's store, with its heartbeat in a child process."""
     command = (sys.executable, "-m", "leasebook.infra.cli.heart")
+    # A lease is renewed by the beat, so that even the shortest must live through several.
+    leases = [each.policy.lease for each in book.jobs.values()]
+    beat = min([settings.heartbeat, *(lease / BEATS_PER_LEASE for lease in leases)])
+    paced = evolve(settings, heartbeat=max(beat, BEAT_SECONDS_MIN))
     return Worker(
         store=book.store,
         wakeup=book.wakeup(),
-        heartbeat=ProcessHeartbeat(command, config, settings),
+        heartbeat=ProcessHeartbeat(command, config, paced),
         handlers=book.jobs,
         settings=settings,
         new_id=new_id,
@@ -107,8 +125,55 @@ def build(
     )
 
 
-async def _run(worker: Worker) -> None:
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, worker.stop)
-    await worker.run()
+def serve(worker: Worker) -> bool:
+    """Run the worker on a loop of its own until it has stopped; whether all was recorded.
+
+    ``asyncio.run`` would wait for tasks that swallow their cancellation, for ever perhaps.
+    """
+    loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
+    signals = Signals(loop, worker)
+    try:
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, signals.on_signal)
+        return loop.run_until_complete(worker.run())
+    finally:
+        left = asyncio.all_tasks(loop)
+        for task in left:
+            task.cancel()
+        if left:
+            loop.run_until_complete(asyncio.wait(left, timeout=TASK_SECONDS))
+        loop.run_until_complete(loop.shutdown_asyncgens())
+        if all(task.done() for task in left):
+            loop.close()
+
+
+@define
+class Signals:
+    """Counts the signals to stop: finish what runs, stop now, and at last end without a word.
+
+    The third is for a handler that blocks the loop, so that nobody could answer the first two; the
+    heartbeat child then ends the leases, as after any death.
+    """
+
+    loop: asyncio.AbstractEventLoop
+    worker: Worker
+    count: int = 0
+
+    def on_signal(self, number: int, frame: FrameType | None) -> None:
+        """Called by Python in the main thread, also while a handler blocks the loop there."""
+        self.count += 1
+        if self.count >= SIGNALS_MAX:
+            os._exit(INTERRUPTED)
+        if not self.loop.is_closed():
+            self.loop.call_soon_threadsafe(self.worker.stop)
+
+
+def leave_within(seconds: float, code: int) -> None:
+    """End the process with ``code`` in ``seconds`` if it does not end by itself.
+
+    Handlers may have left threads that Python waits for at its exit, and that never end.
+    """
+    timer = threading.Timer(seconds, os._exit, (code,))
+    timer.daemon = True
+    timer.start()

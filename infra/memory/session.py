@@ -136,6 +136,8 @@ class Session:
             except BaseException:
                 self._end(ROLLED_BACK)
                 raise
+            # The connection may have been lost during that step.
+            self._check_open("commit")
             for table in (self.jobs, self.events, self.inbox, self.workers):
                 table.commit()
             self.hub.tables.audit.extend(self.audit)

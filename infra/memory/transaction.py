@@ -15,6 +15,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 from uuid import UUID
 
 from ...domain.commands import Item
+from ...domain.events import ItemsJoined
 from ...domain.evolve import fold
 from ...domain.grouping import Arrival
 from ...domain.job import Job
@@ -111,6 +112,11 @@ class MemoryTransaction:
             group = groups.get(key)
             if not session.try_lock("group", key) or (group and not self._try_row(group)):
                 continue
+            # What was committed late waits for the next group, so that each is in order.
+            newest = 0 if group is None else self._newest_item(group)
+            items = [item for item in items if item.id > newest]
+            if not items:
+                continue
             for item in items:
                 session.inbox.remove(item.id)
             job = None if group is None else from_row(group.spec, group.state)
@@ -206,6 +212,11 @@ class MemoryTransaction:
 
     def _stream(self, job_id: UUID) -> tuple[Recorded, ...]:
         return recorded(job_id, self.session.events.get(job_id) or ())
+
+    def _newest_item(self, group: StoredJob) -> int:
+        events = [each.event for each in self._stream(group.spec.id)]
+        joined = [each for each in events if isinstance(each, ItemsJoined)]
+        return joined[-1].item_ids[-1]
 
     def _try_row(self, job: StoredJob) -> bool:
         return self.session.try_lock("job", job.spec.id)

@@ -8,10 +8,12 @@ from itertools import groupby
 from typing import Any
 from uuid import UUID
 
+from ...domain.events import ItemsJoined
 from ...domain.evolve import fold
 from ...domain.job import Job
 from ...domain.log import Change, Recorded
 from ...projections.row import FORMAT, state_row
+from ..codec import KINDS
 from ..ports import Claim, Evidence, KeyArrivals
 from . import batches
 from .arrivals import arrival_of
@@ -121,15 +123,17 @@ class PostgresTransaction:
                 "names": texts(names),
                 "group_keys": texts(group_keys),
                 "format": FORMAT,
+                "joined": KINDS[ItemsJoined.kind],
             },
         )
         usable: dict[Row, Job | None] = {}
         taken: list[int] = []
-        for key, its_ids, (seen, *row) in zip(keys, ids, groups, strict=True):
+        for key, its_ids, (seen, newest, *row) in zip(keys, ids, groups, strict=True):
             if seen and row[0] is None:
                 continue  # The open group is in somebody else's hands; its items stay.
             usable[key[:3]] = None if row[0] is None else job_of(row)
-            taken += its_ids
+            # What was committed late waits for the next group, so that each is in order.
+            taken += [each for each in its_ids if newest is None or each > newest]
         return self._take(usable, taken)
 
     def overdue(self, limit: int) -> Sequence[Job]:

@@ -54,7 +54,12 @@ class ProcessHeartbeat:
     def start(self, worker: str) -> None:
         """Start the child for the worker of this id."""
         line = json.dumps(
-            {**self.config, "worker": worker, "settings": attrs.asdict(self.settings)}
+            {
+                **self.config,
+                "worker": worker,
+                "settings": attrs.asdict(self.settings),
+                "parent": os.getpid(),
+            }
         )
         with self._lock:
             # A session of its own: a Ctrl-C at the terminal is the worker's to answer.
@@ -112,10 +117,9 @@ class Pipe:
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
         self._read = b""
-        self._parent = os.getppid()
 
-    def line(self) -> str | None:
-        """The next line, waited for; None when the worker is gone."""
+    def line(self, parent: object = None) -> str | None:
+        """The next line, waited for; None when the worker, process ``parent``, is gone."""
         while b"\n" not in self._read:
             readable, _, _ = select.select([self._descriptor], [], [], PARENT_LOOK_SECONDS)
             if readable:
@@ -123,7 +127,7 @@ class Pipe:
                 if not data:
                     return None
                 self._read += data
-            elif os.getppid() != self._parent:
+            elif parent is not None and os.getppid() != parent:
                 return None
         line, _, self._read = self._read.partition(b"\n")
         return line.decode()
@@ -146,7 +150,8 @@ def serve(descriptor: int, open_store: Callable[[dict[str, object]], Store]) -> 
     stop = threading.Event()
     beating = threading.Thread(target=beat_until, args=(stop, heart), daemon=True)
     beating.start()
-    last_word = pipe.line()
+    # The worker tells its own id: it may be gone before this process could ask for its parent.
+    last_word = pipe.line(config["parent"])
     stop.set()
     if last_word != GOODBYE and settings.death_detection:
         # The beating thread may be in the middle of a call, so this is another store.

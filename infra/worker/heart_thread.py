@@ -60,5 +60,9 @@ class ThreadHeartbeat:
             self._thread.join(timeout=5.0)
             self._thread = None
 
+    def leave(self) -> None:
+        """Stop beating: others will bury the worker."""
+        self.stop()
+
     def mend(self) -> None:
         """A thread of this process needs no mending."""

@@ -73,7 +73,11 @@ class TickLoop:
         and whoever restarts it would meet the same row again.
         """
         while not (self.stopping and self.settled):
-            if time.monotonic() > self.give_up_at:
+            now = time.monotonic()
+            if self.stopping and not self.running:
+                # No handler is left to wait for, only the store.
+                self.give_up_at = min(self.give_up_at, now + self.settings.settle)
+            if now > self.give_up_at:
                 log.error("stop gave up on unsettled runs", runs=len(self.running))
                 return
             try:
@@ -151,12 +155,13 @@ class TickLoop:
         return min(self.settings.poll, LOOK_SECONDS_MIN * 2.0 ** min(self._in_vain, 10))
 
     def _take_over(self, ticked: Ticked) -> None:
+        # First what was lost: the same tick may have leased the same job anew.
+        for job in ticked.lost:
+            self.running.pop(job.id, None)
         for job in ticked.leased:
             self.running[job.id] = job
         if ticked.leased:
             self.executor.start(ticked.leased)
-        for job in ticked.lost:
-            self.running.pop(job.id, None)
         if ticked.lost:
             log.warning("leases lost", runs=len(ticked.lost))
             self.executor.forget(ticked.lost)

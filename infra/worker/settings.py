@@ -14,8 +14,9 @@ class WorkerSettings:
     ``poll`` is the longest sleep between two looks at the queue.  A worker that dies is noticed
     after ``dead_after`` by workers that have themselves beaten without a gap, and at once by its
     own heartbeat child; ``death_detection=False`` leaves both to the end of the lease.  A stop
-    gives handlers ``drain`` to finish and then ``cancel`` to clean up.  A job whose handler could not
-    begin within ``begin`` after its lease, because another one blocks the event loop, is given back.
+    gives handlers ``drain`` to finish, then ``cancel`` to clean up, then itself ``settle`` to
+    record how they ended.  A job whose handler could not begin within ``begin`` after its lease,
+    because another one blocks the event loop, is given back.
     """
 
     concurrency: int = 10
@@ -26,6 +27,7 @@ class WorkerSettings:
     death_detection: bool = True
     drain: float = 30.0
     cancel: float = 5.0
+    settle: float = 5.0
     begin: float = 1.0
     suspect_seconds: float = SUSPECT_SECONDS_DEFAULT
     collect_items: int = 1_000

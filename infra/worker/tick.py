@@ -23,7 +23,7 @@ from ...domain.values import ExpiryCause, ReleaseReason
 from ..ports import Claim, DataRefused, Store, StoreUnavailable, Transaction
 from .answers import Broke, Report
 from .settings import WorkerSettings
-from .settle import Refusal, Settled, settle
+from .settle import Settled, settle
 
 
 @frozen
@@ -31,8 +31,8 @@ class Ask:
     """What a tick is asked to do.
 
     ``reports`` are the runs that ended, ``running`` the jobs that run on, ``slots`` how many more
-    may start.  ``collect``, ``full_sweep`` (of the due-time floor) and ``reconcile`` (what this worker
-    runs with what it holds) are the caller's pacing.
+    may start.  ``collect``, ``full_sweep`` (of the due-time floor) and ``reconcile`` (what this
+    worker runs with what it holds) are the caller's pacing.
     """
 
     reports: Sequence[Report]
@@ -125,7 +125,9 @@ class Ticker:
             tx.append(strays)
         current = tx.load([job.id for job in ask.running]) if ask.running else {}
         return tuple(
-            job for job in ask.running if (now := current.get(job.id)) is None or now.lease != job.lease
+            job
+            for job in ask.running
+            if (now := current.get(job.id)) is None or now.lease != job.lease
         )
 
     def _collect(self, tx: Transaction) -> tuple[int, bool]:

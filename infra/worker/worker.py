@@ -23,8 +23,8 @@ from .loop import TickLoop
 from .settings import WorkerSettings
 from .tick import Ticker
 
-#: What a stop may take beyond ``drain`` and ``cancel``: to settle and to say good-bye.
-SETTLE_SECONDS = 5.0
+#: What one call on the store in hand may take beyond the end of a stop.
+CALL_SECONDS = 2.0
 
 
 class Heartbeat(Protocol):
@@ -36,6 +36,10 @@ class Heartbeat(Protocol):
 
     def stop(self) -> None:
         """Stop beating, without burying the worker."""
+        ...
+
+    def leave(self) -> None:
+        """Stop beating for a worker that leaves runs behind, and have it buried."""
         ...
 
     def mend(self) -> None:
@@ -70,17 +74,20 @@ class Worker:
             self._stop_now.set()
         self._stop.set()
 
-    async def run(self) -> None:
-        """Work until stopped.  Raises StoreUnavailable when there is no store at the start."""
+    async def run(self) -> bool:
+        """Work until stopped; whether the end of every run could be recorded.
+
+        Raises StoreUnavailable when there is no store at the start.
+        """
         loop = asyncio.get_running_loop()
         store = self.store()
         enrolment = self._enroll(store)
-        executor = Executor(loop, self._bell, self.handlers)
+        executor = Executor(loop, self._bell, self.handlers, self.settings.begin)
         queues = enrolment.queues
         ticker = Ticker(
             store, enrolment.id, queues, tuple(sorted(self.handlers)), self.settings, self.new_id
         )
-        done = asyncio.Event()
+        done, failed = asyncio.Event(), threading.Event()
         ticks = TickLoop(
             store,
             ticker,
@@ -95,6 +102,7 @@ class Worker:
             try:
                 ticks.run()
             except BaseException:
+                failed.set()
                 log.critical("the tick thread failed", exc_info=True)
                 raise
             finally:
@@ -102,11 +110,19 @@ class Worker:
 
         threading.Thread(target=tick_thread, name="leasebook-tick", daemon=True).start()
         threading.Thread(target=self._listen, name="leasebook-wakeup", daemon=True).start()
+        clean = False
         try:
             await self._until_stopped(done)
             await self._wind_down(ticks, executor, done)
         finally:
-            self._farewell(store, ticker.worker, executor)
+            self._stop.set()
+            # Anything but a settled end leaves leases behind, which must be noticed as a death.
+            clean = done.is_set() and ticks.settled and not failed.is_set()
+            self._farewell(store, ticker.worker, clean=clean)
+            executor.close()
+            if done.is_set():
+                store.close()
+        return clean
 
     def _enroll(self, store: Store) -> Enrolment:
         """Report for work under a new id, and beat for it."""
@@ -138,42 +154,51 @@ class Worker:
             loop.call_soon_threadsafe(self._stop.set)
 
     async def _until_stopped(self, done: asyncio.Event) -> None:
-        waits = [asyncio.ensure_future(each.wait()) for each in (self._stop, done)]
-        every, first = self.settings.heartbeat, asyncio.FIRST_COMPLETED
-        while not (await asyncio.wait(waits, timeout=every, return_when=first))[0]:
+        while not await self._any(self.settings.heartbeat, self._stop, done):
             self.heartbeat.mend()
-        for each in waits:
-            each.cancel()
 
     async def _wind_down(self, ticks: TickLoop, executor: Executor, done: asyncio.Event) -> None:
         """Handlers get ``drain`` seconds to finish, then ``cancel`` to clean up, then lose."""
         drain, cancel = self.settings.drain, self.settings.cancel
-        ticks.give_up_at = time.monotonic() + drain + cancel + SETTLE_SECONDS
+        settle = self.settings.settle
+        ticks.give_up_at = time.monotonic() + drain + cancel + settle
         ticks.stop()
         if not await self._settled(done, drain):
             log.warning("stop interrupts handlers", runs=executor.live)
             executor.interrupt()
             if not await self._settled(done, cancel):
                 executor.abandon()
-                ticks.give_up_at = time.monotonic() + SETTLE_SECONDS
-                await done.wait()
+                ticks.give_up_at = min(ticks.give_up_at, time.monotonic() + settle)
+                self._bell.wake()
+                # The tick thread may be in a call that answers no more: it dies with the process.
+                await self._any(settle + CALL_SECONDS, done)
 
     async def _settled(self, done: asyncio.Event, seconds: float) -> bool:
         """Whether the tick thread ended within ``seconds``; a second ``stop`` cuts it short."""
-        waits = [asyncio.ensure_future(each.wait()) for each in (done, self._stop_now)]
+        until = time.monotonic() + seconds
+        while (left := until - time.monotonic()) > 0:
+            if await self._any(min(left, self.settings.heartbeat), done, self._stop_now):
+                break
+            self.heartbeat.mend()
+        return done.is_set()
+
+    async def _any(self, seconds: float, *events: asyncio.Event) -> bool:
+        """Wait until one of the events is set, at most ``seconds``; whether one is."""
+        waits = [asyncio.ensure_future(each.wait()) for each in events]
         await asyncio.wait(waits, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
         for each in waits:
             each.cancel()
-        return done.is_set()
+        return any(each.is_set() for each in events)
 
-    def _farewell(self, store: Store, worker: str, executor: Executor) -> None:
-        self.heartbeat.stop()
+    def _farewell(self, store: Store, worker: str, *, clean: bool) -> None:
         self.wakeup.close()
+        if not clean:
+            self.heartbeat.leave()
+            log.error("worker stopped with unsettled runs", worker=worker)
+            return
+        self.heartbeat.stop()
         try:
             store.leave(worker)
         except StoreUnavailable as error:
             log.warning("could not sign off", worker=worker, error=str(error)[:300])
-        finally:
-            executor.close()
-            store.close()
         log.info("worker stopped", worker=worker)

@@ -251,7 +251,8 @@ def test_a_key_whose_open_group_is_locked_is_left_out(
 def test_the_open_group_is_locked_by_its_collector(
     ground: Ground, store: Store, other: Store
 ) -> None:
-    write(store, group_birth(1, now(store) - HOUR))
+    ground.put_items(items([1]), now(store) - HOUR)
+    collected(store, new_ids())
     ground.put_items(items([2]), now(store))
     with store.transaction() as transaction:
         [found] = transaction.collectable(10)

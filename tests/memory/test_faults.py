@@ -12,6 +12,7 @@ import pytest
 
 from leasebook.domain import JobSpec
 from leasebook.infra.memory import MemoryDatabase, MemoryLog, MemoryStore
+from leasebook.infra.memory.session import CRASHED
 from leasebook.infra.ports import Claim, Order, StoreUnavailable
 
 START = datetime(2030, 1, 1, tzinfo=UTC)
@@ -71,6 +72,15 @@ def test_an_outage_after_the_commit_hides_that_it_went_through(database: MemoryD
     with pytest.raises(StoreUnavailable):
         accept(database)
     assert len(database.jobs()) == 1
+
+
+def test_a_crash_on_the_way_to_the_commit_leaves_nothing(database: MemoryDatabase) -> None:
+    caller = database.begin()
+    caller.accept([ORDER])
+    database.on_step(lambda name: caller.session.rollback(CRASHED))
+    with pytest.raises(StoreUnavailable, match="lost"):
+        caller.commit()
+    assert database.jobs() == []
 
 
 def test_a_callers_transaction_ends_once(database: MemoryDatabase) -> None:

@@ -213,9 +213,10 @@ def test_collecting_reads_the_oldest_items_and_the_groups_of_their_keys(database
             "names": texts(names),
             "group_keys": texts(group_keys),
             "format": 1,
+            "joined": "items_joined.v1",
         }
         groups = scans(connection, collect.open_groups(SCHEMA), asked)
-        assert_reads(groups, jobs_open_group=400)
+        assert_reads(groups, jobs_open_group=400, job_events_pkey=200)
         taken = {"ids": numbers(each for some in ids for each in some)}
         items = scans(connection, collect.take_items(SCHEMA), taken)
         assert_reads(items, group_inbox_pkey=1000)

@@ -63,7 +63,7 @@ class WorkerProcess:
         self._changed = Condition()
         command = (
             *(sys.executable, "-m", "leasebook.infra.cli", "worker", app, "--name", name),
-            *("--json", "--log-level", "debug", *options),
+            *("--log-format", "json", "--log-level", "debug", *options),
         )
         search = os.pathsep.join([str(TOP), *filter(None, [os.environ.get("PYTHONPATH")])])
         self.process = subprocess.Popen(

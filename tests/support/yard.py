@@ -1,6 +1,7 @@
 """A database, the workers of one test on it, and what can be asked of both.
 
-At the end of the test every worker is killed, its log kept, and every invariant checked.
+At the end of the test every worker is killed and its log kept.  (Every invariant is checked after
+that, by the fixture that gave the database.)
 """
 
 from __future__ import annotations
@@ -21,8 +22,6 @@ from leasebook.domain.evolve import fold
 from leasebook.domain.job import Job
 from leasebook.infra.ports import Receipt
 from leasebook.infra.postgres.log import PostgresLog
-from leasebook.infra.postgres.reader import PostgresReader
-from leasebook.projections.check import check
 from tests.support.workers import STARTED, WorkerProcess, eventually
 
 APP = "tests.worker.app:book"
@@ -56,7 +55,6 @@ class Yard:
         self.may_alarm = False
         self._test = test
         self._log = PostgresLog(dsn)
-        self._reader = PostgresReader(dsn)
         self.sql(EFFECTS)
 
     def start(self, *options: str, name: str = "", app: str = APP) -> WorkerProcess:
@@ -126,7 +124,7 @@ class Yard:
         assert found is not None
         return found
 
-    def all_over(self, receipts: Sequence[Receipt], seconds: float = 30.0) -> Counter[str]:
+    def all_over(self, receipts: Sequence[Receipt | UUID], seconds: float = 30.0) -> Counter[str]:
         """Wait until every job has ended; how many ended with which outcome."""
         ids = [identity(each) for each in receipts]
 
@@ -158,21 +156,13 @@ class Yard:
         return sum(len(worker.told(event, **facts)) for worker in self.workers)
 
     def finish(self) -> None:
-        """Kill, keep the logs, and check: every invariant holds, and no worker was at a loss."""
+        """Kill, keep the logs, and see that no worker was at a loss."""
         for worker in self.workers:
             worker.finish(self._test, (self.dsn, str(self.folder)))
-        with self._reader.snapshot() as snapshot:
-            violations = [str(each) for each in check(snapshot.log(), snapshot.rows())]
-        self.close()
-        assert not violations, "\n".join(violations)
+        self._log.close()
         if not self.may_alarm:
             alarms = [line for worker in self.workers for line in worker.alarms()]
             assert not alarms, "\n".join(alarms)
-
-    def close(self) -> None:
-        """Give the connections back."""
-        self._log.close()
-        self._reader.close()
 
 
 def identity(receipt: Receipt | UUID) -> UUID:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import signal
 import sys
 from pathlib import Path
 from threading import Event
@@ -16,7 +15,7 @@ from typing import Any
 
 import psycopg
 
-from leasebook import Book, Fail, Group, RateLimited, Retry, Run, Snooze
+from leasebook import Book, Fail, Group, RateLimited, Retry, RetryIn, Run, Snooze
 
 book = Book()
 
@@ -174,8 +173,12 @@ async def says(run: Run, how: str) -> None:
             raise Snooze(0.2)
         case "rate limited" if run.start == 1:
             raise RateLimited(0.2)
+        case "retry in" if run.start == 1:
+            raise RetryIn(0.4)
         case "fail":
             raise Fail("no use: token=abc123secret")
+        case "fail, retry":
+            raise Fail("perhaps later", retry=True)
         case _:
             pass
 
@@ -185,6 +188,24 @@ class Sullen(Exception):
 
     def __str__(self) -> str:
         raise RuntimeError("no str")
+
+    __repr__ = __str__
+
+
+class Liar(Exception):
+    """Its text is no honest text."""
+
+    class Text(str):
+        __slots__ = ()
+
+        def __bool__(self) -> bool:
+            raise RuntimeError("no answer")
+
+        def __len__(self) -> int:
+            raise RuntimeError("no length")
+
+    def __str__(self) -> str:
+        return Liar.Text("lie")
 
     __repr__ = __str__
 
@@ -230,8 +251,8 @@ def misbehave(how: str) -> Any:
             raise StopIteration
         case "recursion":
             return misbehave(how)
-        case "sigint":
-            os.kill(os.getpid(), signal.SIGUSR1)
+        case "liar":
+            raise Liar
         case _:
             raise LookupError(how)
 
@@ -246,3 +267,58 @@ async def bad(run: Run, how: str) -> Any:
 def bad_thread(run: Run, how: str) -> Any:
     effect(run)
     return misbehave(how)
+
+
+@book.job
+async def forks(run: Run, gate: str) -> None:
+    child = os.fork()
+    if child == 0:
+        wait_at(gate)
+        os._exit(0)
+    effect(run, str(child))
+    await passed(gate)
+
+
+@book.job(retry=Retry(2, delay=60), lease=1)
+async def slow_start(run: Run) -> str:
+    """Waits at the gate that bears the number of its start."""
+    effect(run)
+    await passed(str(run.start))
+    return f"start {run.start}"
+
+
+@book.job(retry=Retry(2, delay=60), lease=1)
+def slow_start_thread(run: Run) -> str:
+    effect(run)
+    wait_at(str(run.start))
+    return f"start {run.start}"
+
+
+@book.job(timeout=60)
+def watches_its_lease(run: Run) -> None:
+    effect(run)
+    pause = Event()
+    while not (run.lost or run.stopping):
+        pause.wait(GATE_POLL_SECONDS)
+    effect(run, "lost" if run.lost else "stopping")
+
+
+@book.job(retry=Retry(3, delay=60), timeout=3600)
+async def blocks_the_loop_long(run: Run, gate: str) -> None:
+    effect(run)
+    wait_at(gate)
+
+
+@book.job(retry=Retry(1, delay=0.1))
+async def strict(run: Run, n: int) -> None:
+    effect(run)
+
+
+@book.job(group=Group(window=0.1, max_hold=1), retry=Retry(1, delay=0.1))
+async def strict_group(run: Run, items: list[int]) -> None:
+    effect(run, "never")
+
+
+@book.job(retry=Retry(3, delay=60), lease=0.4)
+async def brief(n: int) -> None:
+    """Nothing that a crash of the server could disturb."""

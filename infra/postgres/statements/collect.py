@@ -45,7 +45,8 @@ def open_groups(schema: Schema) -> str:
     """Which of these keys have an open group, and is it ours to write?
 
     One row for each key, in the order given.  ``seen`` without an id is a group that somebody else
-    has locked or that is not of our format: the key is not for this transaction.
+    has locked or that is not of our format: the key is not for this transaction.  ``newest`` is the
+    group's newest item.  (It is safe to read without a lock: whoever adds items holds the key.)
     """
     return f"""
 select (
@@ -53,6 +54,12 @@ select (
              from {schema.table("jobs")} as j
             where j.state = 'grouped' and j.queue = key.queue and j.name = key.name
               and j.group_key = key.group_key) as seen,
+       (
+           select (e.data -> 'ids' ->> -1)::bigint
+             from {schema.table("job_events")} as e
+            where e.job_id = open.id and e.kind = %(joined)s
+            order by e.version desc
+            limit 1) as newest,
        {job_columns("open")}
   from unnest(%(queues)s::text[], %(names)s::text[], %(group_keys)s::text[])
        with ordinality as key (queue, name, group_key, place)

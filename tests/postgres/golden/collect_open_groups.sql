@@ -3,6 +3,12 @@ select (
              from "leasebook"."jobs" as j
             where j.state = 'grouped' and j.queue = key.queue and j.name = key.name
               and j.group_key = key.group_key) as seen,
+       (
+           select (e.data -> 'ids' ->> -1)::bigint
+             from "leasebook"."job_events" as e
+            where e.job_id = open.id and e.kind = %(joined)s
+            order by e.version desc
+            limit 1) as newest,
        open.id, open.queue, open.priority, open.name, open.args, open.enqueued_at, open.retries,
        open.timeout, open.lease_seconds, open.on_exhausted, open.label, open.owner,
        open.subject, open.expires_at, open.group_key, open.group_window, open.group_max_hold,

@@ -1,0 +1,38 @@
+"""The statements of the command line as files that a reviewer reads.
+
+`LEASEBOOK_UPDATE_GOLDEN=1 pytest tests/postgres/test_reading_statements.py` writes them anew.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from leasebook.infra.postgres.schema.name import Schema
+from leasebook.infra.postgres.statements import reading
+
+GOLDEN = Path(__file__).parent / "golden"
+STATEMENTS: dict[str, Callable[[Schema], str]] = {
+    "reading_counts": reading.counts,
+    "reading_jobs": reading.jobs,
+    "reading_log": reading.log,
+    "reading_rows": reading.rows,
+    "reading_stats": reading.stats,
+}
+
+
+@pytest.mark.parametrize("name", sorted(STATEMENTS))
+def test_the_golden_file_is_the_statement(name: str) -> None:
+    path, text = GOLDEN / f"{name}.sql", STATEMENTS[name](Schema()).strip() + "\n"
+    if os.environ.get("LEASEBOOK_UPDATE_GOLDEN"):
+        path.write_text(text, "utf-8")
+    assert path.read_text("utf-8") == text
+
+
+@pytest.mark.parametrize("name", sorted(STATEMENTS))
+def test_only_the_schema_differs_and_it_is_quoted(name: str) -> None:
+    odd = STATEMENTS[name](Schema('Jobs-"x"'))
+    assert odd.replace('"Jobs-""x"""."', '"leasebook"."') == STATEMENTS[name](Schema())

@@ -1,0 +1,134 @@
+"""Broken workers: what they forget, trust too much, or do in the wrong order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from unittest.mock import patch
+
+from leasebook.domain import Change, ExpiryCause, Job, StaleLease, change, collect, evolve
+from leasebook.domain.commands import Complete
+from leasebook.domain.events import LeaseExpired
+from leasebook.domain.pacing import Observer, Sighting
+from leasebook.infra.ports import Store, StoreUnavailable, Transaction
+from leasebook.infra.worker import loop, settle
+from leasebook.infra.worker.answers import Report, Succeeded
+from leasebook.infra.worker.loop import TickLoop
+from leasebook.infra.worker.settle import Settled
+from leasebook.infra.worker.tick import Ticked, Ticker
+
+from .rules import Planted
+
+
+def sweep_trusts_an_old_read() -> Planted:
+    """Overdue leases are listed in one transaction and ended in the next, unseen."""
+
+    def sweep(store: Store, limit: int) -> Sequence[Change]:
+        with store.transaction() as tx:
+            ids = [job.id for job in tx.overdue(limit)]
+        with store.transaction() as tx:
+            changes = [_ended(job, tx) for job in tx.load(ids).values() if job.lease is not None]
+            if changes:
+                tx.append(changes)
+        return changes
+
+    def _ended(job: Job, tx: Transaction) -> Change:
+        assert job.lease is not None
+        at = max(job.at, tx.at)
+        event = LeaseExpired(at, job.lease.token, ExpiryCause.LEASE_ENDED, at)
+        return Change(job, (event,), evolve(job, event))
+
+    return patch.object(loop, "sweep", sweep)
+
+
+def death_by_timestamps() -> Planted:
+    """Whoever has not been seen to beat for long is dead, also after one's own long absence."""
+
+    def dead(self: Observer, beats: dict[str, int], now: float) -> list[str]:
+        for worker, count in beats.items():
+            seen = self._seen.get(worker)
+            if seen is None or seen.beats != count:
+                self._seen[worker] = Sighting(count, now)
+        gone = (each for each in beats if now - self._seen[each].since >= self.dead_after)
+        return sorted(gone)
+
+    def beaten(self: Observer, now: float) -> None:
+        self._own_last = now
+
+    return patch.multiple(Observer, dead=dead, beaten=beaten)
+
+
+def collector_in_two_transactions() -> Planted:
+    """Items leave the inbox in a transaction of their own, before their group is appended."""
+
+    def _collect(self: Ticker, tx: Transaction) -> tuple[int, bool]:
+        with self.store.transaction() as first:
+            keys = first.collectable(self.settings.collect_items)
+        changes = [
+            each
+            for key in keys
+            for each in collect(key.open_group, key.arrivals, self.new_id, tx.at)
+        ]
+        if changes:
+            tx.append(changes)
+        return sum(len(key.arrivals) for key in keys), False
+
+    return patch.object(Ticker, "_collect", _collect)
+
+
+def blind_redo() -> Planted:
+    """A result that comes too late is told again, under whatever lease there is now."""
+    honest = settle._stale
+
+    def _stale(tx: Transaction, report: Report, error: StaleLease, settled: Settled) -> None:
+        job = tx.load([report.job.id])[report.job.id]
+        if job.lease is None or not isinstance(report.answer, Succeeded):
+            return honest(tx, report, error, settled)
+        asked = change(job, Complete(tx.at, job.lease.token))
+        if not tx.append([asked]):
+            settled.changes.append(asked)
+
+    return patch.object(settle, "_stale", _stale)
+
+
+def late_is_taken_for_recorded() -> Planted:
+    """A refused result is taken for one whose answer was lost."""
+    return patch.object(settle, "already_recorded", lambda asked, stream: True)
+
+
+def reports_lost_in_an_outage() -> Planted:
+    """What runs reported is forgotten when the tick that was to tell it fails."""
+    tick = TickLoop._tick
+
+    def _tick(self: TickLoop, slots: int, collect: bool, reconcile: bool, now: float) -> None:
+        try:
+            tick(self, slots, collect, reconcile, now)
+        except StoreUnavailable:
+            self._reports = []
+            raise
+
+    return patch.object(TickLoop, "_tick", _tick)
+
+
+def lost_tick_is_forgotten() -> Planted:
+    """Nobody asks what became of a tick whose answer was lost."""
+    return patch.object(Ticker, "_reconcile", lambda self, tx, ask, again: ())
+
+
+def lost_after_leased() -> Planted:
+    """Of a job that one tick lost and leased anew, the new lease is forgotten with the old.
+
+    (This one was no invention: the simulator found it in the tick loop.)
+    """
+    take_over = TickLoop._take_over
+
+    def _take_over(self: TickLoop, ticked: Ticked) -> None:
+        take_over(self, ticked)
+        for job in ticked.lost:
+            self.running.pop(job.id, None)
+
+    return patch.object(TickLoop, "_take_over", _take_over)
+
+
+def trusts_the_bell() -> Planted:
+    """An idle worker sleeps until it is rung."""
+    return patch.object(TickLoop, "_patience", lambda self, now: 1e6)

@@ -1,0 +1,246 @@
+"""One small world: built from a seed, shaken, calmed, and judged.
+
+First everything may go wrong (safety); then faults stop and every job must come to an end within a
+bound of virtual time (liveness).  What happened is judged by the one checker of invariants, and by
+what only somebody outside the database can know.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from datetime import datetime, timedelta
+from hashlib import blake2b
+from itertools import count
+from random import Random
+from uuid import UUID
+
+from attrs import evolve, frozen
+
+from leasebook.domain import Change
+from leasebook.infra.memory import MemoryDatabase
+
+from .doubles import VirtualLoop, virtual_time
+from .handlers import Script
+from .judge import judge, judge_log
+from .producers import Batch, Producer, a_group
+from .profile import Profile
+from .scheduler import Actor, Process, Scheduler, Stuck
+from .store import Server, SimStore
+from .workers import RESTART_SECONDS_MAX, SETTINGS, WorkerProcess
+
+START = datetime.fromisoformat("2030-01-01T00:00:00+00:00")
+SAFETY_SECONDS = (5.0, 8.0)
+#: From the end of faults to the end of every job.  The longest honest way: a back-off of 8 s after
+#: an outage, the delay of a job, then every attempt with its delay and a full time-out of each.
+LIVENESS_SECONDS = 90.0
+ID_BASE = 0x01900000_0000_7000_8000_000000000000
+
+
+@frozen
+class Result:
+    """What became of a seed: what was wrong with it, how it went, how often each fault fired."""
+
+    seed: int
+    findings: tuple[str, ...]
+    digest: str
+    turns: int
+    seconds: float
+    fired: dict[str, int]
+    trace: tuple[str, ...]
+
+
+class World:
+    """Everything that one seed makes."""
+
+    def __init__(self, seed: int) -> None:
+        self.seed = seed
+        self.chance = chance = Random(seed)
+        self.profile = Profile(chance)
+        self.scheduler = Scheduler(chance)
+        self.skew = 0.0
+        self.numbers = count(1)
+        self._ids = count(1)
+        self.database = MemoryDatabase(self.clock)
+        self.server = Server(self.database, self.scheduler, self.profile)
+        self.server.on_cut = self._cut
+        self.settings = evolve(
+            SETTINGS,
+            concurrency=chance.choice((1, 2, 3)),
+            collect_items=chance.choice((2, 5, 1_000)),
+        )
+        self.group = a_group(chance.choice((0.5, 1.0)), chance.choice((2, 3)))
+        self.script = Script(self.scheduler, self.profile)
+        self.processes: list[Process] = []
+        self.loops: list[VirtualLoop] = []
+        self.batches: list[Batch] = []
+        self.acknowledged: list[Change] = []
+        self.unobserved: set[str] = set()
+        """Workers whose heart was ever in trouble by itself: others may think them dead."""
+        self.shaken: set[str] = set()
+        """Names of worker processes that were killed, frozen, stopped or cut off."""
+        self.outages = 0
+        self.early: list[str] = []
+        """What the checker found in the middle, when most jobs still have a row."""
+        self.faulty = True
+        self.workers: dict[str, WorkerProcess] = {}
+        for number in range(chance.choice((1, 2, 2, 3))):
+            self._start(f"w{number}")
+        self.producers = [Producer(self, number) for number in range(chance.choice((1, 2, 2)))]
+        self.scheduler.after(0.0, self._shake)
+
+    def clock(self) -> datetime:
+        """The database's clock."""
+        return START + timedelta(seconds=self.scheduler.now + self.skew)
+
+    def new_id(self) -> UUID:
+        """The next id, in the shape of a UUIDv7."""
+        return UUID(int=ID_BASE + next(self._ids))
+
+    def store(self) -> SimStore:
+        """A connection."""
+        return SimStore.at(self.server)
+
+    def ring(self) -> None:
+        """Wake the workers, as a notifier does: mostly."""
+        for worker in self.workers.values():
+            if self.profile.strikes("wake-up lost"):
+                continue
+            for _ in range(2 if self.profile.strikes("wake-up doubled") else 1):
+                self.scheduler.after(self.chance.random() * 0.05, worker.bell.ring)
+
+    def run(self) -> None:
+        """Safety, then liveness.  Raises Stuck."""
+        scheduler, until = self.scheduler, self.chance.uniform(*SAFETY_SECONDS)
+        scheduler.after(until, lambda: None)
+        scheduler.run(lambda: scheduler.now >= until, 1e9)
+        self.early = judge_log(self)
+        self._calm()
+        scheduler.run(self._ended, scheduler.now + LIVENESS_SECONDS)
+
+    def close(self) -> None:
+        """Let every actor unwind."""
+        for process in self.processes:
+            process.on_death = None
+            self.scheduler.kill(process)
+        for loop in self.loops:
+            loop.close()
+
+    def _ended(self) -> bool:
+        tables = self.database.hub.tables
+        if tables.inbox or not all(producer.finished for producer in self.producers):
+            return False
+        return all(row.state.held for row in tables.jobs.values())
+
+    def _start(self, name: str) -> None:
+        worker = self.workers[name] = WorkerProcess(self, name)
+
+        def ended() -> None:
+            self.shaken.add(name)
+            worker.gone()
+            self.scheduler.after(
+                self.chance.random() * RESTART_SECONDS_MAX, lambda: self._start(name)
+            )
+
+        worker.process.on_death = ended
+
+    def _cut(self, actor: Actor) -> None:
+        """A connection was cut: what is excused by that."""
+        name = actor.process.name
+        if " of " in actor.name:
+            self.unobserved.add(name.removeprefix("heart of "))
+        self.shaken.add(name)
+
+    def _calm(self) -> None:
+        self.faulty = False
+        self.profile.calm()
+        self.server.down = False
+        for process in self.processes:
+            if process.frozen:
+                self.scheduler.thaw(process)
+        self.scheduler.tell("faults stop")
+
+    def _shake(self) -> None:
+        """Let one of the world's faults strike now and then."""
+        if not self.faulty or not self.profile.world_faults:
+            return
+        fault = self.chance.choice(self.profile.world_faults)
+        if self.profile.strikes(fault):
+            self.scheduler.tell(fault)
+            self._fault(fault, self.chance.choice(list(self.workers.values())))
+        self.scheduler.after(self.chance.uniform(0.1, 2.0), self._shake)
+
+    def _fault(self, fault: str, worker: WorkerProcess) -> None:
+        heart = worker.heart
+        match fault:
+            case "worker killed":
+                self.scheduler.kill(worker.process)
+            case "worker and heart killed":
+                self._heart(worker, self.scheduler.kill)
+                self.scheduler.kill(worker.process)
+            case "heart killed":
+                self._heart(worker, self.scheduler.kill)
+            case "worker frozen":
+                self._freeze(worker.process)
+            case "heart frozen":
+                self._heart(worker, self._freeze)
+            case "all frozen":
+                self._freeze(worker.process)
+                self._heart(worker, self._freeze)
+            case "worker clock jumped":
+                processes = [worker.process] if heart is None else [worker.process, heart.process]
+                self._jump(self.chance.choice(processes))
+            case "database clock jumped":
+                self.skew += self.chance.uniform(-2.0, 5.0)
+            case "outage":
+                self.outages += 1
+                self.server.stop()
+                self.scheduler.after(self.chance.uniform(0.2, 8.0), self._up)
+            case _:
+                worker.stop()
+        self.shaken.add(worker.process.name)
+
+    def _up(self) -> None:
+        self.server.down = False
+
+    def _heart(self, worker: WorkerProcess, act: Callable[[Process], None]) -> None:
+        if worker.heart is not None:
+            self.unobserved.add(worker.heart.worker)
+            act(worker.heart.process)
+
+    def _freeze(self, process: Process) -> None:
+        if process.frozen or process.died_at is not None:
+            return
+        process.frozen = True
+        self.server.idle(process)
+        self.scheduler.after(self.chance.uniform(0.3, 6.0), lambda: self.scheduler.thaw(process))
+
+    def _jump(self, process: Process) -> None:
+        process.skew += self.chance.uniform(0.3, 15.0)
+        for actor in process.actors:
+            self.scheduler.wake(actor)
+
+
+def simulate(seed: int, planted: AbstractContextManager[object] | None = None) -> Result:
+    """Run one seed, with a bug ``planted`` if one is given, and judge it by the honest rules."""
+    world = World(seed)
+    findings: list[str] = []
+    with virtual_time(world.scheduler), planted or nullcontext():
+        try:
+            world.run()
+        except Stuck as stuck:
+            findings.append(f"liveness: {stuck}")
+        finally:
+            world.close()
+    findings += world.early or judge(world)
+    trace = tuple(world.scheduler.trace)
+    digest = blake2b("\n".join(trace).encode(), digest_size=8).hexdigest()
+    return Result(
+        seed,
+        tuple(findings),
+        digest,
+        world.scheduler.turns,
+        world.scheduler.now,
+        dict(world.profile.fired),
+        trace,
+    )

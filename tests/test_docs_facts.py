@@ -1,0 +1,171 @@
+"""What README, ARCHITECTURE and docs say of names, defaults and commands is what the code has."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+import pytest
+from attrs import fields
+
+from leasebook.domain import Group, Policy, Retry, State
+from leasebook.domain import limits as limit
+from leasebook.infra.cli import COMMANDS
+from leasebook.infra.cli import output as ends
+from leasebook.infra.postgres.settings import Settings
+from leasebook.infra.worker.settings import WorkerSettings
+from leasebook.projections.check import INVARIANTS
+from tests.support.source import PARTS, TOP, modules
+
+OPERATING = (TOP / "docs" / "operating.md").read_text("utf-8")
+HANDLERS = (TOP / "docs" / "handlers.md").read_text("utf-8")
+ARCHITECTURE = (TOP / "ARCHITECTURE.md").read_text("utf-8")
+README = (TOP / "README.md").read_text("utf-8")
+
+WORKER, DATABASE, POLICY, RETRY = WorkerSettings(), Settings(), Policy(), Retry()
+SETTINGS: Mapping[str, object] = {
+    "runs at once": WORKER.concurrency,
+    "longest sleep between two looks": WORKER.poll,
+    "heartbeat": WORKER.heartbeat,
+    "silence after which a worker is dead": WORKER.dead_after,
+    "time to finish at a stop": WORKER.drain,
+    "time to clean up after that": WORKER.cancel,
+    "time to record how runs ended": WORKER.settle,
+    "an interrupted job counts as such for": WORKER.suspect_seconds,
+    "lease": POLICY.lease,
+    "time-out of a run": POLICY.timeout,
+    "retries": RETRY.retries,
+    "delay between them": RETRY.delay,
+    "cap of a growing delay": RETRY.cap,
+    "items of a group": fields(Group).max_size.default,
+    "priority": limit.PRIORITY_DEFAULT,
+    "one statement": DATABASE.statement_seconds,
+    "one wait for a lock": DATABASE.lock_seconds,
+    "making a connection": DATABASE.connect_seconds,
+    "arguments": limit.ARGS_BYTES_MAX,
+    "result": limit.RESULT_BYTES_MAX,
+    "text of an error": limit.ERROR_CHARS_MAX,
+    "name of a job or queue": limit.NAME_BYTES_MAX,
+    "group key, owner, subject, label": limit.KEY_BYTES_MAX,
+}
+
+
+def rows(text: str, heading: str) -> Iterator[list[str]]:
+    """The cells of the table under a heading of the table, given as its first column."""
+    lines = iter(text.splitlines())
+    for line in lines:
+        if line.startswith(f"| {heading} |"):
+            break
+    next(lines)
+    for line in lines:
+        if not line.startswith("|"):
+            return
+        yield [cell.strip() for cell in line.strip("|").split("|")]
+
+
+def test_settings() -> None:
+    told = {
+        name: float(default.split()[0].replace(",", ""))
+        for name, _, default in rows(OPERATING, "setting")
+    }
+    assert told == SETTINGS
+    assert limit.LABEL_BYTES_MAX == limit.KEY_BYTES_MAX
+    assert RETRY.retries == POLICY.retries
+
+
+def test_options_of_the_settings_exist() -> None:
+    from leasebook.infra.cli.worker import worker
+
+    options = {name for parameter in worker.params for name in parameter.opts}
+    named = set(re.findall(r"`(?:worker )?(--[a-z-]+)`", OPERATING))
+    others = {"--json", "--dsn", "--schema", "--sql", "--name", "--state", "--help"}
+    assert named - others <= options
+
+
+def test_commands() -> None:
+    told = [cells[0].split()[1].strip("`") for cells in rows(OPERATING, "command")]
+    assert told == list(COMMANDS)
+
+
+def test_exit_codes() -> None:
+    told = [int(cells[0]) for cells in rows(OPERATING, "exit code")]
+    assert told == [0, ends.FINDING, ends.REFUSED, ends.UNAVAILABLE, ends.INTERRUPTED]
+
+
+def test_log_lines() -> None:
+    source = "".join(path.read_text("utf-8") for path in modules("infra"))
+    # These two are logged under a name.
+    named = {"[IMPORTANT] Failed on job": "IMPORTANT", "store unavailable": "event"}
+    for level, line, _ in rows(OPERATING, "level"):
+        text = line.strip("`")
+        assert f'"{text}' in source, f"nothing logs {text!r}"
+        start = named.get(text, f'"{text}')
+        call = rf"log\.{level.lower()}\(\s*{re.escape(start)}"
+        assert re.search(call, source), f"{text!r} is not logged as {level}"
+
+
+def test_numbers_in_the_handlers_page() -> None:
+    text = " ".join(HANDLERS.split())
+    assert f"{limit.ARGS_BYTES_MAX // 2**20} MiB" in text
+    assert f"more than {limit.RESULT_BYTES_MAX // 2**20} MiB" in text
+    assert f"{limit.ERROR_CHARS_MAX:,} characters" in text
+    assert f"than `max_size` ({fields(Group).max_size.default})" in text
+    assert f"`Retry({RETRY.retries}, delay={RETRY.delay:g})`, the default" in text
+    assert f"default {limit.PRIORITY_DEFAULT})" in text
+
+
+def test_the_code_map_lists_every_package() -> None:
+    packages = {
+        f"{init.parent.relative_to(TOP).as_posix()}/"
+        for part in PARTS
+        for init in (TOP / part).rglob("__init__.py")
+    }
+    places = [cells[0].strip("`") for cells in rows(ARCHITECTURE, "place")]
+    assert places == sorted(places), "in the order of `tree`"
+    assert packages <= set(places)
+    for place in places:
+        assert (TOP / place).is_dir(), place
+
+
+@pytest.mark.parametrize("page", ["ARCHITECTURE.md", "README.md", *["docs/" + name for name in (
+    "handlers.md", "operating.md", "embedding.md")]])  # fmt: skip
+def test_paths_and_links_exist(page: str) -> None:
+    text = (TOP / page).read_text("utf-8")
+    folder = (TOP / page).parent
+    for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text):
+        assert (folder / target).exists(), target
+    for target in re.findall(r"`((?:domain|infra|projections|tests|docs|examples)/[\w./]*)`", text):
+        assert (TOP / target).exists(), target
+
+
+def test_methods_in_the_architecture_exist() -> None:
+    source = "".join(path.read_text("utf-8") for path in modules(*PARTS))
+    named = re.findall(r"`([A-Z]\w+)\.(\w+)`", ARCHITECTURE)
+    assert named
+    for owner, method in named:
+        assert f"class {owner}" in source, owner
+        assert f"def {method}(" in source, f"{owner}.{method}"
+
+
+def test_every_invariant_has_a_planted_violation() -> None:
+    planted = (TOP / "tests" / "projections" / "test_check.py").read_text("utf-8")
+    assert [name for name in INVARIANTS if f'"{name}"' not in planted] == []
+
+
+def test_the_two_commands_and_the_contents() -> None:
+    (block,) = re.findall(r"## Two commands\n\n```bash\n(.*?)```", README, re.DOTALL)
+    assert [line.split("#")[0].strip() for line in block.splitlines()] == ["make demo", "make test"]
+    makefile = (TOP / "Makefile").read_text("utf-8")
+    assert re.search(r"^demo:", makefile, re.MULTILINE)
+    assert re.search(r"^test:", makefile, re.MULTILINE)
+    headings = {
+        heading.lower().replace(" ", "-") for heading in re.findall(r"^## (.+)$", README, re.M)
+    }
+    for anchor in re.findall(r"\]\(#([\w-]+)\)", README):
+        assert anchor in headings
+
+
+def test_states_that_the_list_command_takes() -> None:
+    from leasebook.infra.cli.look import STATES
+
+    assert set(STATES) == {state.value for state in State} - {"done"}

@@ -1,0 +1,220 @@
+"""The tick loop when the store fails in parts, and when something fails that should not."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+from threading import Thread
+from typing import Any
+
+import pytest
+from attrs import define, evolve, field
+
+from leasebook.domain.job import Job
+from leasebook.infra.memory import MemoryDatabase, MemoryStore
+from leasebook.infra.ports import StoreUnavailable
+from leasebook.infra.worker.answers import Report, Succeeded
+from leasebook.infra.worker.bell import Bell
+from leasebook.infra.worker.loop import TickLoop
+from leasebook.infra.worker.settings import WorkerSettings
+from tests.support.workers import eventually
+
+from .ticking import SETTINGS, W1, due, kinds, ticker
+
+QUICK = WorkerSettings(poll=0.05, heartbeat=0.2, settle=0.5)
+
+
+@define(eq=False)
+class Hands:
+    """Stands in for the executor: every run succeeds at once, unless it is to go on."""
+
+    bell: Bell
+    finish: bool = True
+    started: list[Job] = field(factory=list[Job])
+    forgotten: list[Job] = field(factory=list[Job])
+
+    def start(self, jobs: Sequence[Job]) -> None:
+        self.started.extend(jobs)
+        if self.finish:
+            for job in jobs:
+                self.bell.put(Report(job, Succeeded()))
+
+    def forget(self, jobs: Sequence[Job]) -> None:
+        self.forgotten.extend(jobs)
+
+    def responsive(self, now: float) -> bool:
+        return True
+
+    def not_begun(self, now: float) -> Sequence[Report]:
+        return ()
+
+
+class Turning:
+    """A loop that turns in a thread until the block ends."""
+
+    def __init__(self, database: MemoryDatabase, settings: WorkerSettings = QUICK) -> None:
+        self.store = MemoryStore.on(database)
+        self.bell = Bell()
+        self.hands = Hands(self.bell)
+        self.idle = 0
+        self.buried = 0
+        one = ticker(self.store)
+        one.settings = settings
+        hands: Any = self.hands
+        self.loop = TickLoop(self.store, one, hands, self.bell, settings, self._bury, self._count)
+        self._thread = Thread(target=self.loop.run, daemon=True)
+
+    def __enter__(self) -> Turning:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        self.loop.stop()
+        self._thread.join(10)
+        assert not self._thread.is_alive()
+
+    def _bury(self) -> str:
+        self.buried += 1
+        name = f"w1, life {self.buried + 1}"
+        ticker(self.store, name)
+        return name
+
+    def _count(self) -> None:
+        self.idle += 1
+
+
+def failing(step: str, error: Exception, until: Callable[[], bool]) -> Callable[[str], None]:
+    """A seam at which every transaction fails until a condition holds."""
+
+    def seam(name: str) -> None:
+        if name == step and not until():
+            raise error
+
+    return seam
+
+
+def events(caplog: pytest.LogCaptureFixture) -> list[str]:
+    """What was logged, without the facts."""
+    return [getattr(record, "leasebook", {"event": ""})["event"] for record in caplog.records]
+
+
+def test_a_store_that_can_be_read_and_not_written_is_one_outage_and_one_line(
+    database: MemoryDatabase, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A standby, or a missing grant: every look succeeds and every tick fails."""
+    caplog.set_level(logging.INFO)
+    tries = 0
+
+    def enough() -> bool:
+        nonlocal tries
+        tries += 1
+        return tries > 5
+
+    with Turning(database) as turning:
+        jobs = due(turning.store, 1)
+        database.on_step(failing("append", StoreUnavailable("read only"), enough))
+        eventually(lambda: kinds(turning.store, jobs[0])[-1] == "completed", "it is done at last")
+        eventually(lambda: "store available again" in events(caplog), "that is said")
+    assert events(caplog).count("store unavailable") == 1
+    assert events(caplog).count("store available again") == 1
+
+
+def test_an_error_that_nobody_foresaw_is_told_once_and_the_loop_goes_on(
+    database: MemoryDatabase, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    tries = 0
+
+    def enough() -> bool:
+        nonlocal tries
+        tries += 1
+        return tries > 4
+
+    with Turning(database) as turning:
+        [job] = due(turning.store, 1)
+        database.on_step(failing("claim", RuntimeError("a bug, password=hunter2"), enough))
+        eventually(lambda: kinds(turning.store, job)[-1] == "completed", "it is done at last")
+        eventually(lambda: "store available again" in events(caplog), "that is said")
+    assert events(caplog).count("tick failed") == 1
+    [failed] = [record for record in caplog.records if record.getMessage().startswith("tick fa")]
+    assert failed.levelno == logging.ERROR
+    assert "hunter2" not in failed.getMessage()
+
+
+def test_a_stop_without_a_store_is_bounded(
+    database: MemoryDatabase, caplog: pytest.LogCaptureFixture
+) -> None:
+    with Turning(database) as turning:
+        due(turning.store, 1)
+        database.on_step(failing("begin", StoreUnavailable("gone"), lambda: False))
+        eventually(lambda: turning.loop.ticker.in_doubt, "a tick has failed")
+        began = time.monotonic()
+        turning.stop()
+        assert time.monotonic() - began < QUICK.settle + 2
+        assert not turning.loop.settled
+    assert "stop gave up on unsettled runs" in events(caplog)
+
+
+def test_a_buried_worker_that_is_full_starts_anew(database: MemoryDatabase) -> None:
+    with Turning(database, evolve(QUICK, concurrency=1)) as turning:
+        turning.hands.finish = False
+        [job] = due(turning.store, 1)
+        eventually(lambda: turning.hands.started, "it runs")
+        other = MemoryStore.on(database)
+        with other.transaction() as tx:
+            assert tx.bury(W1)
+        eventually(lambda: turning.buried == 1, "it has found out")
+        eventually(lambda: turning.hands.forgotten, "its run is forgotten")
+        assert [each.id for each in turning.hands.forgotten] == [job.id]
+
+
+def test_what_is_due_and_cannot_be_had_is_asked_for_less_and_less(
+    database: MemoryDatabase,
+) -> None:
+    """Somebody holds the row for long; asking each 50 ms would not free it."""
+    questions: list[str] = []
+    with Turning(database, evolve(SETTINGS, poll=0.8)) as turning:
+        eventually(lambda: turning.idle, "it sleeps")
+        [job] = due(turning.store, 1)
+        holder = database.begin()
+        holder.session.lock("job", job.id)
+        turning.bell.ring()
+        database.on_step(questions.append)
+        began = time.monotonic()
+        eventually(lambda: time.monotonic() - began > 1.5, "a while")
+        # Looks and claims: at 0, 50, 150, 350, 750 ms, and then each poll.
+        assert questions.count("claim") <= 8
+        holder.rollback()
+        eventually(lambda: kinds(turning.store, job)[-1] == "completed", "it runs when it is free")
+
+
+def test_a_suspect_that_ends_makes_room_for_the_next_at_once(database: MemoryDatabase) -> None:
+    from tests.conformance.making import interrupt
+
+    store = MemoryStore.on(database)
+    jobs = [interrupt(store, job) for job in due(store, 30)]
+    with Turning(database, evolve(SETTINGS, poll=5.0)) as turning:
+        began = time.monotonic()
+        eventually(lambda: len(turning.hands.started) == len(jobs), "all have run")
+        assert time.monotonic() - began < 5.0
+
+
+def test_a_drain_is_over_only_when_nothing_is_due_running_or_unsaid(
+    database: MemoryDatabase,
+) -> None:
+    with Turning(database) as turning:
+        turning.hands.finish = False
+        [job] = due(turning.store, 1)
+        turning.bell.ring()
+        eventually(lambda: turning.hands.started, "it runs")
+        before = turning.idle
+        began = time.monotonic()
+        eventually(lambda: time.monotonic() - began > 0.3, "some looks later")
+        assert turning.idle == before
+        turning.bell.put(Report(turning.hands.started[0], Succeeded()))
+        eventually(lambda: turning.idle > before, "it is idle")
+        assert kinds(turning.store, job)[-1] == "completed"
