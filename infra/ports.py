@@ -43,7 +43,8 @@ class Claim:
 
     ``queues`` in the order in which they are served this time; ``names`` are the job names it has
     handlers for; at most ``limit`` jobs, of which at most ``suspects`` were interrupted before.
-    ``since`` is the remembered floor of ``due_at``, None for a full sweep.
+    ``since`` is the remembered floor of ``due_at``, None for a full sweep; it does not hold for
+    suspects, who wait below it for their turn.
     """
 
     queues: tuple[str, ...]

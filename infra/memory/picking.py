@@ -28,7 +28,7 @@ def due_jobs(jobs: Iterable[StoredJob], wanted: Claim, at: datetime) -> list[Sto
         job
         for job in jobs
         if job.state.due_at <= at
-        and (wanted.since is None or job.state.due_at >= wanted.since)
+        and (wanted.since is None or job.state.suspect or job.state.due_at >= wanted.since)
         and waits(job, queues, names)
     ]
 

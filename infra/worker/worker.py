@@ -161,6 +161,7 @@ class Worker:
         """Handlers get ``drain`` seconds to finish, then ``cancel`` to clean up, then lose."""
         drain, cancel = self.settings.drain, self.settings.cancel
         settle = self.settings.settle
+        log.info("worker stopping", runs=executor.live)
         ticks.give_up_at = time.monotonic() + drain + cancel + settle
         ticks.stop()
         if not await self._settled(done, drain):

@@ -128,7 +128,13 @@ def test_no_process_stays_behind(
 
 
 @pytest.mark.fault
-def test_a_worker_that_ends_by_itself_is_told_with_its_log(demo: subprocess.Popen[bytes]) -> None:
+def test_a_worker_that_ends_by_itself_is_told_with_its_log(
+    demo: subprocess.Popen[bytes], tmp_path: Path
+) -> None:
+    eventually(
+        lambda: any(log.stat().st_size for log in tmp_path.glob("leasebook-demo-*/grace.log")),
+        "the worker has logged something",
+    )
     (grace,) = [
         pid
         for pid in map(int, _children(demo.pid))

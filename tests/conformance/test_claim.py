@@ -106,6 +106,8 @@ def test_suspects_keep_their_place_and_are_limited(store: Store) -> None:
     assert claimed(store, wanted(suspects=2)) == ids(0, 1, 2, 3, 5)
     assert claimed(store, wanted(suspects=0)) == ids(0, 3, 5)
     assert claimed(store, wanted(limit=2, suspects=1)) == ids(0, 1)
+    # They wait below the floor for their turn, so it does not hold for them.
+    assert claimed(store, wanted(suspects=1, since=now(store) + HOUR)) == ids(1)
     assert claimed(store, wanted(limit=3)) == ids(0, 1, 2)
 
 

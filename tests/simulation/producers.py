@@ -112,7 +112,7 @@ class Producer:
         delay = chance.choice((0.0, 0.0, 0.0, 1.0, 3.0))
         expires_at = None
         if chance.random() < 0.15:
-            expires_at = world.clock() + timedelta(seconds=delay + chance.uniform(6.5, 8.0))
+            expires_at = world.clock() + timedelta(seconds=delay + chance.uniform(0.2, 3.0))
         spec = JobSpec(
             world.new_id(),
             name,

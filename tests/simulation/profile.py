@@ -7,6 +7,7 @@ they become interesting, and two faults that hide each other are never seen apar
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection
 from random import Random
 
 #: At a step of somebody's transaction.
@@ -59,9 +60,12 @@ OTHER_RATES = (0.1, 0.3, 0.6)
 
 
 class Profile:
-    """The faults of one world.  ``fired`` counts them; ``calm`` ends them."""
+    """The faults of one world.  ``fired`` counts them; ``calm`` ends them.
 
-    def __init__(self, chance: Random) -> None:
+    ``focus`` are faults that it has in any case, and often.
+    """
+
+    def __init__(self, chance: Random, focus: Collection[str] = ()) -> None:
         self._chance = chance
         self.fired: Counter[str] = Counter()
         self.rates: dict[str, float] = {}
@@ -70,6 +74,8 @@ class Profile:
             if chance.random() < share:
                 usual = STEP_RATES if fault in STEP_FAULTS else OTHER_RATES
                 self.rates[fault] = chance.choice(RATES.get(fault, usual))
+        for fault in focus:
+            self.rates[fault] = (STEP_RATES if fault in STEP_FAULTS else OTHER_RATES)[-1]
         self.world_faults = [fault for fault in WORLD_FAULTS if fault in self.rates]
         self.handler_faults = [fault for fault in HANDLER_FAULTS if fault in self.rates]
         self.step_faults = any(fault in self.rates for fault in STEP_FAULTS)

@@ -48,7 +48,7 @@ class Server:
         """Which transactions were committed, by number, and in which order."""
         self.times: dict[int, float] = {}
         """When they were."""
-        self.on_cut: Callable[[Actor], None] = lambda actor: None
+        self.on_cut: Callable[[Actor, str], None] = lambda actor, why: None
         self._waits: dict[Actor, Actor | None] = {}
         database.on_step(self.step)
         database.on_block(self.block)
@@ -86,7 +86,7 @@ class Server:
 
     def _cut(self, actor: Actor, why: str) -> None:
         self.scheduler.tell(why)
-        self.on_cut(actor)
+        self.on_cut(actor, why)
         raise StoreUnavailable(why)
 
     def block(self, block: WouldBlock) -> None:

@@ -40,13 +40,15 @@ NAMES = ("async", "async_group", "blocking", "blocking_group")
 QUEUES = ("default", "other")
 RESTART_SECONDS_MAX = 2.0
 BURY_SECONDS = 30.0
+HEART = "heart of "
 
 
 class HeartChild:
     """The heartbeat process of one worker id; what ``heart_process.serve`` does."""
 
     def __init__(self, world: World, worker: str) -> None:
-        self.process = Process(f"heart of {worker}")
+        self.process = Process(HEART + worker)
+        self.process.on_death = lambda: world.unobserved.add(worker)
         self.worker = worker
         self._world = world
         self._stop = VirtualEvent(world.scheduler)

@@ -7,7 +7,7 @@ what only somebody outside the database can know.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime, timedelta
 from hashlib import blake2b
@@ -27,7 +27,7 @@ from .producers import Batch, Producer, a_group
 from .profile import Profile
 from .scheduler import Actor, Process, Scheduler, Stuck
 from .store import Server, SimStore
-from .workers import RESTART_SECONDS_MAX, SETTINGS, WorkerProcess
+from .workers import HEART, RESTART_SECONDS_MAX, SETTINGS, WorkerProcess
 
 START = datetime.fromisoformat("2030-01-01T00:00:00+00:00")
 SAFETY_SECONDS = (5.0, 8.0)
@@ -53,10 +53,9 @@ class Result:
 class World:
     """Everything that one seed makes."""
 
-    def __init__(self, seed: int) -> None:
-        self.seed = seed
+    def __init__(self, seed: int, focus: Collection[str] = ()) -> None:
         self.chance = chance = Random(seed)
-        self.profile = Profile(chance)
+        self.profile = Profile(chance, focus)
         self.scheduler = Scheduler(chance)
         self.skew = 0.0
         self.numbers = count(1)
@@ -144,12 +143,13 @@ class World:
 
         worker.process.on_death = ended
 
-    def _cut(self, actor: Actor) -> None:
+    def _cut(self, actor: Actor, why: str) -> None:
         """A connection was cut: what is excused by that."""
         name = actor.process.name
-        if " of " in actor.name:
-            self.unobserved.add(name.removeprefix("heart of "))
-        self.shaken.add(name)
+        if name.startswith(HEART):
+            self.unobserved.add(name.removeprefix(HEART))
+        if why not in ("answer lost", "commit in flight"):
+            self.shaken.add(name)
 
     def _calm(self) -> None:
         self.faulty = False
@@ -221,9 +221,16 @@ class World:
             self.scheduler.wake(actor)
 
 
-def simulate(seed: int, planted: AbstractContextManager[object] | None = None) -> Result:
-    """Run one seed, with a bug ``planted`` if one is given, and judge it by the honest rules."""
-    world = World(seed)
+def simulate(
+    seed: int,
+    planted: AbstractContextManager[object] | None = None,
+    focus: Collection[str] = (),
+) -> Result:
+    """Run one seed and judge it by the honest rules, also when a bug is ``planted`` in the run.
+
+    ``focus`` are faults that the world has in any case.
+    """
+    world = World(seed, focus)
     findings: list[str] = []
     with virtual_time(world.scheduler), planted or nullcontext():
         try:

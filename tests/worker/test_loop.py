@@ -18,6 +18,7 @@ from leasebook.infra.worker.answers import Report, Succeeded
 from leasebook.infra.worker.bell import Bell
 from leasebook.infra.worker.loop import TickLoop
 from leasebook.infra.worker.settings import WorkerSettings
+from tests.conformance.making import interrupt
 from tests.support.workers import eventually
 
 from .ticking import SETTINGS, W1, due, kinds, ticker
@@ -97,6 +98,19 @@ def failing(step: str, error: Exception, until: Callable[[], bool]) -> Callable[
     return seam
 
 
+def away_from(step: str) -> Callable[[str], None]:
+    """A seam at which the store goes away in the middle of a transaction, for good."""
+    away = False
+
+    def seam(name: str) -> None:
+        nonlocal away
+        away = away or name == step
+        if away:
+            raise StoreUnavailable("gone")
+
+    return seam
+
+
 def events(caplog: pytest.LogCaptureFixture) -> list[str]:
     """What was logged, without the facts."""
     return [getattr(record, "leasebook", {"event": ""})["event"] for record in caplog.records]
@@ -150,7 +164,7 @@ def test_a_stop_without_a_store_is_bounded(
 ) -> None:
     with Turning(database) as turning:
         due(turning.store, 1)
-        database.on_step(failing("begin", StoreUnavailable("gone"), lambda: False))
+        database.on_step(away_from("claim"))
         eventually(lambda: turning.loop.ticker.in_doubt, "a tick has failed")
         began = time.monotonic()
         turning.stop()
@@ -193,8 +207,6 @@ def test_what_is_due_and_cannot_be_had_is_asked_for_less_and_less(
 
 
 def test_a_suspect_that_ends_makes_room_for_the_next_at_once(database: MemoryDatabase) -> None:
-    from tests.conformance.making import interrupt
-
     store = MemoryStore.on(database)
     jobs = [interrupt(store, job) for job in due(store, 30)]
     with Turning(database, evolve(SETTINGS, poll=5.0)) as turning:

@@ -24,6 +24,7 @@ def test_running_handlers_may_finish_and_nothing_new_begins(
     for each in running:
         yard.began(each)
     worker.signal(number)
+    worker.tells("worker stopping", runs=2)
     with yard.caller() as caller:
         later = app.quick.enqueue(caller, 1)
     yard.open("go")
@@ -42,6 +43,7 @@ def test_what_does_not_finish_is_given_back_and_spends_nothing(yard: Yard, how: 
     for each in running:
         yard.began(each)
     worker.signal(signal.SIGTERM)
+    worker.tells("worker stopping")
     if how == "a second signal":
         worker.signal(signal.SIGTERM)
     else:

@@ -163,7 +163,8 @@ def test_q08_a_stale_owner_can_neither_complete_nor_fail_nor_release(
     assert job.lease is not None
     assert current.lease is not None
     assert (refusal.error.token, refusal.error.current) == (job.lease.token, current.lease.token)
-    assert settled.changes == settled.again == []
+    assert not settled.changes
+    assert not settled.again
     assert stream(store, job.id) == before
 
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 from ..schema.name import Schema
 from .columns import SUSPECT, WAITING, job_columns
 
+NO_FLOOR = "'-infinity'"
+
 
 def claim(schema: Schema) -> str:
     """The first due waiting jobs in claim order: by priority, then queue as given, then age.
@@ -30,7 +32,7 @@ with clock as materialized (
 ), plain as materialized (
     select driver.place, picked.*
       from driver
-     cross join lateral ({_range(schema, WAITING, "%(limit)s")}
+     cross join lateral ({_range(schema, WAITING, "%(since)s", "%(limit)s")}
               for update skip locked
            ) as picked
      limit %(limit)s
@@ -42,7 +44,7 @@ with clock as materialized (
 ), doubted as materialized (
     select driver.place, picked.id, picked.version, picked.due_at, picked.seq
       from driver
-     cross join lateral ({_range(schema, SUSPECT, "%(suspects)s")}
+     cross join lateral ({_range(schema, SUSPECT, NO_FLOOR, "%(suspects)s")}
            ) as picked
      limit %(suspects)s
 ), suspect as materialized (
@@ -107,14 +109,17 @@ select (select at from clock) as asked_at,
 """
 
 
-def _range(schema: Schema, predicate: str, limit: str) -> str:
-    """The due rows of one queue and priority, in the order of the claim indexes."""
+def _range(schema: Schema, predicate: str, since: str, limit: str) -> str:
+    """The due rows of one queue and priority from ``since`` on, in the order of the indexes.
+
+    Suspects have no floor: they wait below it for their turn, and their index is small.
+    """
     return f"""
            select j.*
              from {schema.table("jobs")} as j
             where j.queue = driver.queue and j.priority = driver.priority
               and {predicate}
-              and j.due_at <= (select at from clock) and j.due_at >= %(since)s::timestamptz
+              and j.due_at <= (select at from clock) and j.due_at >= {since}::timestamptz
               and j.name = any (%(names)s::text[]) and j.format <= %(format)s
             order by j.due_at, j.seq
             limit {limit}"""

@@ -34,7 +34,7 @@ with clock as materialized (
              from "leasebook"."jobs" as j
             where j.queue = driver.queue and j.priority = driver.priority
               and state <> 'leased' and not held and suspect
-              and j.due_at <= (select at from clock) and j.due_at >= %(since)s::timestamptz
+              and j.due_at <= (select at from clock) and j.due_at >= '-infinity'::timestamptz
               and j.name = any (%(names)s::text[]) and j.format <= %(format)s
             order by j.due_at, j.seq
             limit %(suspects)s

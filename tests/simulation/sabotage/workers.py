@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from unittest.mock import patch
 
-from leasebook.domain import Change, ExpiryCause, Job, StaleLease, change, collect, evolve
-from leasebook.domain.commands import Complete
+from attrs import evolve as replace
+
+from leasebook.domain import Change, ExpiryCause, Job, StaleLease, change, collect
+from leasebook.domain.commands import Complete, ExpireLease
 from leasebook.domain.events import LeaseExpired
 from leasebook.domain.pacing import Observer, Sighting
 from leasebook.infra.ports import Store, StoreUnavailable, Transaction
@@ -33,9 +35,11 @@ def sweep_trusts_an_old_read() -> Planted:
 
     def _ended(job: Job, tx: Transaction) -> Change:
         assert job.lease is not None
-        at = max(job.at, tx.at)
-        event = LeaseExpired(at, job.lease.token, ExpiryCause.LEASE_ENDED, at)
-        return Change(job, (event,), evolve(job, event))
+        asked = change(job, ExpireLease(tx.at, job.lease.token, ExpiryCause.WORKER_LOST))
+        [event] = asked.events
+        if isinstance(event, LeaseExpired):
+            event = replace(event, cause=ExpiryCause.LEASE_ENDED)
+        return Change(job, (event,), asked.after)
 
     return patch.object(loop, "sweep", sweep)
 
