@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .world import World
 
 LONG_SECONDS_MAX = 6.0
-SPREAD_SECONDS = 5.0
+SPREAD_SECONDS = 3.0
 
 
 class Undone(Exception):

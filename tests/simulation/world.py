@@ -30,7 +30,7 @@ from .store import Server, SimStore
 from .workers import HEART, RESTART_SECONDS_MAX, SETTINGS, WorkerProcess
 
 START = datetime.fromisoformat("2030-01-01T00:00:00+00:00")
-SAFETY_SECONDS = (5.0, 8.0)
+SAFETY_SECONDS = (3.0, 7.5)
 #: From the end of faults to the end of every job.  The longest honest way: a back-off of 8 s after
 #: an outage, the delay of a job, then every attempt with its delay and a full time-out of each.
 LIVENESS_SECONDS = 90.0

@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import signal
 from datetime import timedelta
+from functools import partial
 
 import pytest
 
 from leasebook.domain.events import Failed, Leased, LeaseExpired
 from leasebook.domain.values import ExpiryCause, Outcome
-from tests.support.workers import HEART_STARTED, STARTED, eventually, running
+from leasebook.infra.ports import Receipt
+from tests.support.workers import HEART_STARTED, STARTED, WorkerProcess, eventually, running
 from tests.support.yard import Yard
 from tests.worker import app
 
@@ -196,6 +198,11 @@ def test_a_worker_that_was_buried_alive_starts_anew(yard: Yard) -> None:
     assert yard.over(other).state == "done"
 
 
+def over(yard: Yard, worker: WorkerProcess, receipt: Receipt) -> bool:
+    """Whether the worker has died or the job has been given up."""
+    return worker.process.poll() is not None or yard.job(receipt).state == "failed"
+
+
 @pytest.mark.case("C09")
 def test_c09_a_job_that_kills_its_worker_is_started_retries_plus_one_times(yard: Yard) -> None:
     with yard.caller() as caller:
@@ -204,12 +211,7 @@ def test_c09_a_job_that_kills_its_worker_is_started_retries_plus_one_times(yard:
     while yard.job(receipt).state != "failed":
         worker = yard.worker()
         starts += 1
-        eventually(
-            lambda one=worker: (
-                one.process.poll() is not None or yard.job(receipt).state == "failed"
-            ),
-            "the worker dies, or the job is given up",
-        )
+        eventually(partial(over, yard, worker, receipt), "the worker dies, or the job is given up")
         assert starts < 10
     job = yard.job(receipt)
     assert (job.outcome, job.starts, job.attempts) == (Outcome.LOST, 3, 3)
