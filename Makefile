@@ -9,7 +9,7 @@ ARGS ?=
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-fast check format bench clean
+.PHONY: help install demo test test-fast proof check format bench clean
 
 help: ## List these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -32,6 +32,10 @@ test: install ## Run all tests
 
 test-fast: install ## Run the tests that kill nothing
 	$(BIN)/pytest -m "not fault" $(ARGS)
+
+proof: install ## Simulate a million small worlds, 20,000 examples of each state machine (hours)
+	$(BIN)/python -m tests.simulation --jobs 2 --seeds 1000000 $(ARGS)
+	$(BIN)/python -m tests.properties --jobs 2 --examples 20000
 
 check: install ## Lint, formatting, types and the arrows between parts
 	$(BIN)/ruff check .

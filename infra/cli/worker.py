@@ -8,11 +8,14 @@ import signal
 import socket
 import sys
 import threading
+from collections.abc import Callable
 from types import FrameType
 
 import click
 from attrs import define, evolve
 
+from ...domain.errors import InvalidValue
+from ...domain.limits import check_seconds
 from ..app.book import Book
 from ..app.ids import new_id
 from ..postgres.dsn import connect
@@ -26,6 +29,8 @@ from .options import book_schema_option, dsn_option, load_book
 from .output import INTERRUPTED, UNAVAILABLE, answering, finish
 
 DEFAULTS = WorkerSettings()
+SECONDS_MAX = 86_400.0
+BEATS_PER_DEATH = 3
 BEATS_PER_LEASE = 4
 BEAT_SECONDS_MIN = 0.05
 SIGNALS_MAX = 3
@@ -34,23 +39,41 @@ TASK_SECONDS = 1.0
 EXIT_SECONDS = 3.0
 
 
+def _seconds(
+    name: str, default: float, text: str, least: float = 0.01
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """An option in seconds.  (A range of click's lets NaN through.)"""
+
+    def checked(context: click.Context, parameter: click.Parameter, value: float) -> float:
+        try:
+            return check_seconds(name, value, least=least, most=SECONDS_MAX)
+        except InvalidValue as error:
+            raise click.BadParameter(str(error)) from None
+
+    return click.option(
+        name, type=float, callback=checked, default=default, show_default=True, help=text
+    )
+
+
 @click.command()
 @click.argument("target", metavar="MODULE:BOOK")
 @dsn_option
 @book_schema_option
 @click.option(
-    "--concurrency", default=DEFAULTS.concurrency, show_default=True, help="Runs at once."
+    "--concurrency",
+    type=click.IntRange(min=1),
+    default=DEFAULTS.concurrency,
+    show_default=True,
+    help="Runs at once.",
 )
 @click.option("--queue", "queues", multiple=True, help="Serve this queue only; may be repeated.")
 @click.option("--drain", is_flag=True, help="Work off what is due, then stop.")
 @click.option("--name", default=socket.gethostname, help="Name in logs and histories.")
-@click.option("--poll", default=DEFAULTS.poll, show_default=True, help="Seconds between looks.")
-@click.option("--heartbeat", default=DEFAULTS.heartbeat, show_default=True, help="Seconds.")
-@click.option("--dead-after", default=DEFAULTS.dead_after, show_default=True, help="Seconds.")
+@_seconds("--poll", DEFAULTS.poll, "Seconds between looks.")
+@_seconds("--heartbeat", DEFAULTS.heartbeat, "Seconds between beats.")
+@_seconds("--dead-after", DEFAULTS.dead_after, "Seconds without a beat.")
 @click.option("--no-death-detection", is_flag=True, help="Leave the dead to the end of leases.")
-@click.option(
-    "--grace", default=DEFAULTS.drain, show_default=True, help="Seconds to finish at stop."
-)
+@_seconds("--grace", DEFAULTS.drain, "Seconds to finish at stop.", least=0.0)
 @click.option(
     "--log-format", type=click.Choice(["text", "json"]), default="text", show_default=True
 )
@@ -78,6 +101,11 @@ def worker(
     Stops on SIGTERM and SIGINT: running handlers get --grace seconds. A second signal stops now,
     a third ends the process at once.
     """
+    if not no_death_detection and dead_after < BEATS_PER_DEATH * heartbeat:
+        raise click.UsageError(
+            f"--dead-after {dead_after:g} is less than three times --heartbeat {heartbeat:g}, so "
+            "that one late beat would count as a death. Raise it, or give --no-death-detection."
+        )
     log_format = "json" if as_json else log_format
     configure_logging(log_format, log_level)
     settings = WorkerSettings(

@@ -100,8 +100,11 @@ class Executor:
 
         A coroutine that blocks its loop would keep whatever is leased now from running at all.
         """
-        handovers = self._handovers
-        return not handovers or now - handovers[0].since < self._begin
+        try:
+            oldest = self._handovers[0]
+        except IndexError:
+            return True
+        return now - oldest.since < self._begin
 
     def not_begun(self, now: float) -> Sequence[Report]:
         """Jobs that the loop has let wait for too long, given back; called from the tick thread."""

@@ -114,12 +114,12 @@ class Ticker:
 
         Leases that nobody here runs, because the answer that told of them was lost, are given back.
         """
-        mine = {job.id: job.lease for job in ask.running}
-        mine.update({report.job.id: report.job.lease for report in again})
+        # A job may be both: a late report of its last run waits while its new run goes on.
+        mine = {(job.id, job.lease) for job in (*ask.running, *(each.job for each in again))}
         strays = [
             change(job, Release(tx.at, job.lease.token, ReleaseReason.NEVER_STARTED))
             for job in tx.leased_by(self.worker, self.settings.concurrency * 2)
-            if job.lease is not None and mine.get(job.id) != job.lease
+            if job.lease is not None and (job.id, job.lease) not in mine
         ]
         if strays:
             tx.append(strays)

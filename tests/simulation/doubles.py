@@ -63,7 +63,7 @@ class VirtualThreads(HandlerThreads):
         self._start(work)
 
 
-class VirtualLoop(asyncio.AbstractEventLoop):
+class VirtualLoop:
     """As much of an event loop as tasks and sleeps need.  Nothing in it lets others have a turn.
 
     ``blocked_until`` is how a handler plays one that computes: until then nothing runs here.
@@ -78,10 +78,13 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         self._actor: Actor | None = None
         self.blocked_until = 0.0
         self._tasks: list[asyncio.Task[Any]] = []
+        self.face = cast(asyncio.AbstractEventLoop, self)
 
     def start(self) -> None:
         """Let it run as an actor of its process."""
-        self._actor = self._scheduler.spawn(self._process, f"{self._process.name}.loop", self._serve)
+        self._actor = self._scheduler.spawn(
+            self._process, f"{self._process.name}.loop", self._serve
+        )
 
     def time(self) -> float:
         return self._scheduler.now + self._process.skew
@@ -95,7 +98,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
     def call_soon(
         self, callback: Callable[..., object], *args: Any, context: Context | None = None
     ) -> asyncio.Handle:
-        handle = asyncio.Handle(callback, args, self, context)
+        handle = asyncio.Handle(callback, args, self.face, context)
         self._soon.append(handle)
         if self._actor is not None:
             self._scheduler.wake(self._actor)
@@ -111,17 +114,17 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         context: Context | None = None,
     ) -> asyncio.TimerHandle:
         when = self.time() + delay
-        handle = asyncio.TimerHandle(when, callback, args, self, context)
+        handle = asyncio.TimerHandle(when, callback, args, self.face, context)
         heapq.heappush(self._later, (when, next(self._numbers), handle))
         return handle
 
     def create_task(self, coro: Any, **kwargs: Any) -> asyncio.Task[Any]:
-        task = asyncio.Task(cast(Coroutine[Any, Any, Any], coro), loop=self, **kwargs)
+        task = asyncio.Task(cast(Coroutine[Any, Any, Any], coro), loop=self.face, **kwargs)
         self._tasks.append(task)
         return task
 
     def create_future(self) -> asyncio.Future[Any]:
-        return asyncio.Future(loop=self)
+        return asyncio.Future(loop=self.face)
 
     def call_exception_handler(self, context: dict[str, Any]) -> None:
         raise AssertionError(context["message"]) from context.get("exception")
@@ -156,7 +159,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         now = self.time()
         while self._later and self._later[0][0] <= now:
             self._soon.append(heapq.heappop(self._later)[2])
-        asyncio._set_running_loop(self)
+        asyncio._set_running_loop(self.face)
         try:
             for _ in range(len(self._soon)):
                 handle = self._soon.popleft()

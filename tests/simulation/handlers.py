@@ -7,13 +7,14 @@ whether it came to its end.  The log is judged by it.
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from random import Random
 from typing import Any
 from uuid import UUID
 
 from attrs import define, frozen
 
-from leasebook.domain import Job, Retry, is_suspect
+from leasebook.domain import Job, Json, Retry, is_suspect
 from leasebook.infra.app.registry import JobType
 from leasebook.infra.app.run import Run
 from leasebook.infra.app.signals import Fail, RateLimited, RetryIn, Snooze
@@ -24,6 +25,8 @@ from .scheduler import Process, Scheduler
 
 QUICK_SECONDS_MAX = 0.4
 STUBBORN_SECONDS = 3.0
+#: What no store can hold, standing for whatever slips past the checks of results.
+UNSTORABLE = "\0"
 BLOCK_SECONDS_MAX = 2.0
 
 
@@ -95,8 +98,8 @@ class Script:
             return Plan(policy.timeout * (1.05 + chance.random()), fault)
         return Plan(quick, fault)
 
-    def end(self, effect: Effect, plan: Plan) -> int | None:
-        """What the handler says in the end: it returns a number, or raises."""
+    def end(self, effect: Effect, plan: Plan) -> object:
+        """What the handler says in the end: it returns something, or raises."""
         chance, seconds = self._chance, self._chance.random() * 3.0
         effect.ended, effect.ending = self.scheduler.now, "raised"
         match plan.ending:
@@ -110,6 +113,9 @@ class Script:
                 raise RateLimited(seconds)
             case "handler asked for a retry":
                 raise RetryIn(seconds)
+            case "handler result refused by the store":
+                effect.ending = "gave what cannot be stored"
+                return UNSTORABLE
             case _:
                 effect.ending = "done"
                 return chance.choice((None, 1))
@@ -131,11 +137,14 @@ class ScriptedType(JobType):
     def is_async(self) -> bool:
         return self._async
 
+    def encode_result(self, value: object) -> Json:
+        return '"\0"' if value == UNSTORABLE else super().encode_result(value)
+
     def invoke(self, run: object, job: Job) -> Any:
         assert isinstance(run, Run)
         return self._coroutine(run, job) if self._async else self._blocking(run, job)
 
-    async def _coroutine(self, run: Run, job: Job) -> int | None:
+    async def _coroutine(self, run: Run, job: Job) -> object:
         script, scheduler = self._script, self._script.scheduler
         effect, plan = script.begin(job, self._process), script.draw(job)
         try:
@@ -160,7 +169,7 @@ class ScriptedType(JobType):
         finally:
             effect.ended = scheduler.now
 
-    def _blocking(self, run: Run, job: Job) -> int | None:
+    def _blocking(self, run: Run, job: Job) -> object:
         script, scheduler = self._script, self._script.scheduler
         effect, plan = script.begin(job, self._process), script.draw(job)
         try:
@@ -188,8 +197,6 @@ async def _stubborn() -> None:
     """Go on for a while, whoever asks to stop."""
     left = STUBBORN_SECONDS
     while left > 0:
-        try:
+        with suppress(asyncio.CancelledError):
             await asyncio.sleep(0.5)
-        except asyncio.CancelledError:
-            pass
         left -= 0.5

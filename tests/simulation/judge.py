@@ -195,7 +195,9 @@ def suspects_run_alone(world: World, streams: Streams, runs: Runs) -> Iterator[s
     for effects in by_worker.values():
         for place, one in enumerate(effects):
             for two in effects[place + 1 :]:
-                first, second = sorted((one, two), key=lambda each: _leased_at(world, streams, each))
+                first, second = sorted(
+                    (one, two), key=lambda each: _leased_at(world, streams, each)
+                )
                 if first.job.lease is None or second.job.lease is None:
                     continue
                 gap = second.job.lease.started_at - first.job.lease.started_at
@@ -226,7 +228,7 @@ def nothing_expired_runs(world: World, streams: Streams, runs: Runs) -> Iterator
 
 def leases_are_used(world: World, streams: Streams, runs: Runs) -> Iterator[str]:
     """A lease that ended by time, unused, had a worker in trouble."""
-    if world.outages:
+    if world.upset:
         return
     for job_id, stream in streams.items():
         for each in stream:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from attrs import define
 
-from leasebook.domain import Group, JobSpec, OnExhausted, Policy
+from leasebook.domain import Group, InvalidValue, JobSpec, OnExhausted, Policy
 from leasebook.infra.memory import MemoryProducer
 from leasebook.infra.memory.session import COMMITTED, Session
 from leasebook.infra.ports import Order, Receipt, StoreUnavailable
@@ -59,7 +59,7 @@ class Producer:
             scheduler.sleep(chance.random() * SPREAD_SECONDS / 2)
             try:
                 self._transaction()
-            except (StoreUnavailable, Undone) as error:
+            except (StoreUnavailable, Undone, InvalidValue) as error:
                 scheduler.tell(f"{type(error).__name__}: {error}")
                 # Nobody knows whether it was committed; a bell too many does no harm.
             world.ring()

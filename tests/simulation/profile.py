@@ -43,6 +43,7 @@ HANDLER_FAULTS = (
     "handler stubborn",
     "handler blocked the loop",
     "handler killed its worker",
+    "handler result refused by the store",
     "no thread left",
 )
 PRODUCER_FAULTS = (

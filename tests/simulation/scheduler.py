@@ -12,7 +12,7 @@ from collections.abc import Callable
 from itertools import count
 from random import Random
 
-from greenlet import getcurrent, greenlet
+from greenlet import getcurrent, greenlet  # type: ignore[import-untyped]
 
 #: A turn takes between nothing and this much of virtual time.
 TURN_SECONDS_MAX = 0.002

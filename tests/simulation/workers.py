@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from leasebook.infra.ports import Enrolment, StoreUnavailable
 from leasebook.infra.worker.bell import Bell
@@ -117,8 +117,8 @@ class WorkerProcess:
             name: ScriptedType(world.script, process, self.loop, is_async=name in ASYNC_NAMES)
             for name in NAMES
         }
-        self.executor = Executor(self.loop, self.bell, handlers, world.settings.begin)
-        self.executor._threads = VirtualThreads(self._start_thread)
+        self.executor = Executor(self.loop.face, self.bell, handlers, world.settings.begin)
+        self.executor._threads = VirtualThreads(self._start_thread)  # pyright: ignore[reportPrivateUsage]
         self.ticks: ObservedLoop | None = None
         self._done = VirtualEvent(scheduler)
         world.processes.append(process)
@@ -169,9 +169,10 @@ class WorkerProcess:
         self._done.set()
         self._exit()
 
-    def _exit(self) -> None:
+    def _exit(self) -> NoReturn:
         self.process.dying = True
         self.world.scheduler.pause()
+        raise AssertionError("the process is gone")
 
     def _enroll(self) -> str:
         world = self.world

@@ -78,7 +78,8 @@ class World:
         """Workers whose heart was ever in trouble by itself: others may think them dead."""
         self.shaken: set[str] = set()
         """Names of worker processes that were killed, frozen, stopped or cut off."""
-        self.outages = 0
+        self.upset = False
+        """Whether the server was ever away, or its clock jumped: then leases end unused."""
         self.early: list[str] = []
         """What the checker found in the middle, when most jobs still have a row."""
         self.faulty = True
@@ -191,9 +192,10 @@ class World:
                 processes = [worker.process] if heart is None else [worker.process, heart.process]
                 self._jump(self.chance.choice(processes))
             case "database clock jumped":
+                self.upset = True
                 self.skew += self.chance.uniform(-2.0, 5.0)
             case "outage":
-                self.outages += 1
+                self.upset = True
                 self.server.stop()
                 self.scheduler.after(self.chance.uniform(0.2, 8.0), self._up)
             case _:

@@ -126,6 +126,11 @@ async def bulk(run: Run, items: list[int]) -> int:
     return len(items)
 
 
+@book.job(group=Group(window=600, max_hold=600))
+async def patient(run: Run, items: list[int]) -> None:
+    effect(run, str(len(items)))
+
+
 @book.job(group=Group(window=0.2, max_hold=1))
 async def stream(run: Run, items: list[int]) -> int:
     effect(run, ",".join(map(str, items)))
@@ -322,3 +327,10 @@ async def strict_group(run: Run, items: list[int]) -> None:
 @book.job(retry=Retry(3, delay=60), lease=0.4)
 async def brief(n: int) -> None:
     """Nothing that a crash of the server could disturb."""
+
+
+@book.job
+async def hides_in_a_thread(run: Run, gate: str) -> None:
+    """Python waits for this thread at its exit, and nobody can end it."""
+    effect(run)
+    await asyncio.to_thread(wait_at, gate)

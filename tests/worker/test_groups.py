@@ -110,9 +110,10 @@ def test_c32_five_hundred_items_at_once_are_ten_groups_of_fifty(yard: Yard) -> N
 @pytest.mark.acceptance("A07")
 def test_a07_the_fifty_first_item_opens_the_next_group(yard: Yard) -> None:
     with yard.caller() as caller:
-        app.bulk.enqueue_many(caller, range(51), group_key="k")
+        app.patient.enqueue_many(caller, range(51), group_key="k")
     worker = yard.worker()
     eventually(lambda: len(yard.effects()) == 1, "the full group runs at once")
+    eventually(lambda: yard.rows() == 1, "it is done")
     [(state, size)] = yard.sql("select state, cardinality(items) from leasebook.jobs")
     assert (state, size) == ("grouped", 1)
     full, rest = groups_of(yard)["k"]

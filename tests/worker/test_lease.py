@@ -17,7 +17,7 @@ select state, xact_start < clock_timestamp() - interval '0.3 s' from pg_stat_act
 """
 #: One session of the tick thread, one of the heartbeat child: none is there for a handler.
 SESSIONS_MAX = 2
-LOOKS = 60
+LOOKS = 40
 
 
 @pytest.mark.acceptance("A02")

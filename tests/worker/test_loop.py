@@ -126,7 +126,7 @@ def test_a_store_that_can_be_read_and_not_written_is_one_outage_and_one_line(
     def enough() -> bool:
         nonlocal tries
         tries += 1
-        return tries > 5
+        return tries > 3
 
     with Turning(database) as turning:
         jobs = due(turning.store, 1)
@@ -146,7 +146,7 @@ def test_an_error_that_nobody_foresaw_is_told_once_and_the_loop_goes_on(
     def enough() -> bool:
         nonlocal tries
         tries += 1
-        return tries > 4
+        return tries > 3
 
     with Turning(database) as turning:
         [job] = due(turning.store, 1)

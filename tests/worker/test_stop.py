@@ -62,6 +62,33 @@ def test_what_does_not_finish_is_given_back_and_spends_nothing(yard: Yard, how: 
     assert yard.all_over(running) == {"done": 2}
 
 
+def test_a_thread_that_never_ends_does_not_keep_the_process(yard: Yard) -> None:
+    with yard.caller() as caller:
+        receipt = app.hides_in_a_thread.enqueue(caller, "never")
+    worker = yard.worker("--grace", "0")
+    yard.began(receipt)
+    assert worker.stop() == 0
+    assert yard.kinds(receipt)[-1] == "released"
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--heartbeat", "10", "--dead-after", "20"), "three times"),
+        (("--poll", "0"), "--poll"),
+        (("--poll", "nan"), "--poll"),
+        (("--concurrency", "0"), "--concurrency"),
+    ],
+)
+def test_settings_that_cannot_work_are_refused(
+    yard: Yard, options: tuple[str, ...], said: str
+) -> None:
+    worker = yard.start(*options)
+    yard.may_alarm = True
+    assert worker.ended() == 2
+    eventually(lambda: said in "".join(worker.raw), "it says what is wrong")
+
+
 def test_a_third_signal_ends_a_worker_whose_loop_is_blocked(yard: Yard) -> None:
     with yard.caller() as caller:
         receipt = app.blocks_the_loop_long.enqueue(caller, "go")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from datetime import timedelta
 from typing import Any
@@ -19,6 +19,15 @@ from leasebook.domain.evolve import evolve
 from leasebook.infra.worker import heart, tick
 
 Planted = AbstractContextManager[Any]
+
+
+def always(answer: object) -> Callable[..., Any]:
+    """Something that answers every question alike."""
+
+    def reply(*given: object) -> object:
+        return answer
+
+    return reply
 
 
 @contextmanager
@@ -103,4 +112,4 @@ def runs_what_expired() -> Planted:
 
 def suspects_together() -> Planted:
     """Jobs that may have killed their worker start all at once."""
-    return patch.object(tick, "suspects_allowed", lambda *given: 1_000)
+    return patch.object(tick, "suspects_allowed", always(1_000))

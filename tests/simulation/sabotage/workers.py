@@ -1,5 +1,8 @@
 """Broken workers: what they forget, trust too much, or do in the wrong order."""
 
+# A planted bug gets at what no honest code may touch.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -16,9 +19,9 @@ from leasebook.infra.worker import loop, settle
 from leasebook.infra.worker.answers import Report, Succeeded
 from leasebook.infra.worker.loop import TickLoop
 from leasebook.infra.worker.settle import Settled
-from leasebook.infra.worker.tick import Ticked, Ticker
+from leasebook.infra.worker.tick import Ask, Ticked, Ticker
 
-from .rules import Planted
+from .rules import Planted, always, both
 
 
 def sweep_trusts_an_old_read() -> Planted:
@@ -96,7 +99,7 @@ def blind_redo() -> Planted:
 
 def late_is_taken_for_recorded() -> Planted:
     """A refused result is taken for one whose answer was lost."""
-    return patch.object(settle, "already_recorded", lambda asked, stream: True)
+    return patch.object(settle, "already_recorded", always(True))
 
 
 def reports_lost_in_an_outage() -> Planted:
@@ -115,7 +118,7 @@ def reports_lost_in_an_outage() -> Planted:
 
 def lost_tick_is_forgotten() -> Planted:
     """Nobody asks what became of a tick whose answer was lost."""
-    return patch.object(Ticker, "_reconcile", lambda self, tx, ask, again: ())
+    return patch.object(Ticker, "_reconcile", always(()))
 
 
 def lost_after_leased() -> Planted:
@@ -133,6 +136,38 @@ def lost_after_leased() -> Planted:
     return patch.object(TickLoop, "_take_over", _take_over)
 
 
+def refused_batch_fails_all() -> Planted:
+    """When the store refuses what one run reported, every run of the batch is failed."""
+
+    def _isolated(self: Ticker, reports: Sequence[Report]) -> Settled:
+        parts = [self._failed(report, "refused") for report in reports]
+        return Settled(
+            [each for part in parts for each in part.changes],
+            [each for part in parts for each in part.refused],
+        )
+
+    return patch.object(Ticker, "_isolated", _isolated)
+
+
+def late_report_hides_the_new_run() -> Planted:
+    """Of a job with a late report that waits, the run that goes on is taken for nobody's.
+
+    (No invention either.  That a report waits is rare, so here it does when it misses once.)
+    """
+    reconcile = Ticker._reconcile
+
+    def _reconcile(
+        self: Ticker, tx: Transaction, ask: Ask, again: Sequence[Report]
+    ) -> tuple[Job, ...]:
+        late = {report.job.id for report in again}
+        running = [job for job in ask.running if job.id not in late]
+        return reconcile(self, tx, replace(ask, running=running), again)
+
+    return both(
+        patch.object(Ticker, "_reconcile", _reconcile), patch.object(settle, "ROUNDS_MAX", 1)
+    )
+
+
 def trusts_the_bell() -> Planted:
     """An idle worker sleeps until it is rung."""
-    return patch.object(TickLoop, "_patience", lambda self, now: 1e6)
+    return patch.object(TickLoop, "_patience", always(1e6))
