@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 from .job import Job
 
 #: A suspect that has run this long no longer keeps other suspects from starting.
-SUSPECT_SECONDS_DEFAULT = 10.0
+SUSPECT_SECONDS_DEFAULT = 2.0
 
 
 def is_suspect(job: Job) -> bool:

@@ -32,9 +32,9 @@ def test_one_suspect_starts_and_the_others_leave_their_slots_to_the_next() -> No
 
 def test_a_suspect_that_has_lived_for_a_while_makes_room_for_the_next() -> None:
     running = suspect().lease(10).now
-    assert suspects_allowed((running,), at(19.9)) == 0
-    assert suspects_allowed((running,), at(20)) == 1
-    assert suspects_allowed((running,), at(12), suspect_seconds=2) == 1
+    assert suspects_allowed((running,), at(11.9)) == 0
+    assert suspects_allowed((running,), at(12)) == 1
+    assert suspects_allowed((running,), at(12), suspect_seconds=10) == 0
     assert suspects_allowed((Life().enqueue().lease(1).now,), at(2)) == 1
     assert suspects_allowed((), at(0)) == 1
 
