@@ -25,7 +25,7 @@ from leasebook.projections.check import check
 from leasebook.projections.row import from_row, to_row
 from tests.support.lives import START, Life, at
 
-EXAMPLES = 200
+EXAMPLES = 150
 
 FIXED = st.builds(Retry, st.integers(0, 3), delay=st.sampled_from([0, 1, 60]))
 LISTED = st.builds(
