@@ -13,12 +13,13 @@ before it, and is then decided on what came of that.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from uuid import UUID
 
 from attrs import field, frozen
 
 from ...domain.decide import change
-from ...domain.errors import StaleLease
+from ...domain.errors import StaleLease, UnknownEvent
 from ...domain.job import Job
 from ...domain.log import Change, already_recorded
 from ..codec import dumps
@@ -41,7 +42,8 @@ class Refusal:
 class Settled:
     """What came of the reports: the changes that hold, those refused, and those to try again.
 
-    ``unrecorded`` are reports that the store cannot hold in any form: their leases end by time.
+    ``unrecorded`` are reports that nobody can settle here: the store holds them in no form, or the
+    job's stream speaks of what only a later release knows.  Their leases end by time.
     """
 
     changes: list[Change] = field(factory=list[Change])
@@ -89,19 +91,38 @@ def _round(
         return later
     lost = {id(each) for each in missed}
     settled.changes.extend(each for each in changes if id(each) not in lost)
-    fresh = tx.load([each.after.id for each in missed])
-    again = [(reports[id(each)], fresh[each.after.id]) for each in missed]
+    fresh = _fresh(tx, [each.after.id for each in missed])
+    again: list[tuple[Report, Job]] = []
+    for each in missed:
+        report = reports[id(each)]
+        if (found := fresh.get(each.after.id)) is None:
+            settled.unrecorded.append(report)
+        else:
+            again.append((report, found))
     return again + later
+
+
+def _fresh(tx: Transaction, ids: Sequence[UUID]) -> dict[UUID, Job]:
+    """Their newest state; without those whose streams a later release has written to."""
+    try:
+        return tx.load(ids)
+    except UnknownEvent:
+        found: dict[UUID, Job] = {}
+        for job_id in ids:
+            with suppress(UnknownEvent):
+                found.update(tx.load([job_id]))
+        return found
 
 
 def _stale(tx: Transaction, report: Report, error: StaleLease, settled: Settled) -> None:
     if isinstance(report.answer, RanOver):
         return  # Somebody else has ended the run, which is all that this report was for.
     asked = change(report.job, command_for(report, tx.at))
-    if already_recorded(asked, tx.stream(report.job.id)):
-        settled.changes.append(asked)
-    else:
-        settled.refused.append(Refusal(report, error))
+    with suppress(UnknownEvent):
+        if already_recorded(asked, tx.stream(report.job.id)):
+            settled.changes.append(asked)
+            return
+    settled.refused.append(Refusal(report, error))
 
 
 def _evidence(refusal: Refusal, worker: str) -> Evidence:
