@@ -35,9 +35,13 @@ class EventRow(NamedTuple):
     data: str | None
 
 
+# ``json.dumps`` would make an encoder for every call.
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
+
 def dumps(value: object) -> str:
     """Canonical JSON text: compact, unescaped, NaN and infinities refused with ValueError."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return _ENCODER.encode(value)
 
 
 def encode(event: Event) -> EventRow:
@@ -48,8 +52,9 @@ def encode(event: Event) -> EventRow:
             data: str | None = f'{{"start":{event.start}}}'
             return EventRow(kind, at, event.lease_until, None, event.worker, data)
         case e.Completed():
-            plain = event.result == "null" and event.outcome is Outcome.DONE
-            data = None if plain else f'{{"outcome":"{event.outcome}","result":{event.result}}}'
+            data = None
+            if not is_plain(event):
+                data = f'{{"outcome":"{event.outcome}","result":{event.result}}}'
             return EventRow(kind, at, None, event.lease, None, data)
         case e.Enqueued():
             return EventRow(kind, at, event.due_at, None, None, encode_spec(event.spec))
@@ -75,6 +80,11 @@ def encode(event: Event) -> EventRow:
             data = dumps({"outcome": event.outcome, "held": event.held, "error": event.error})
             return EventRow(kind, at, None, event.lease, None, data)
     assert_never(event)
+
+
+def is_plain(event: e.Completed) -> bool:
+    """Whether a completion has nothing to tell beyond its columns."""
+    return event.result == "null" and event.outcome is Outcome.DONE
 
 
 def encode_spec(spec: JobSpec) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import signal
 import socket
@@ -29,6 +30,8 @@ from .options import book_schema_option, dsn_option, load_book
 from .output import INTERRUPTED, UNAVAILABLE, answering, finish
 
 DEFAULTS = WorkerSettings()
+#: New objects between two looks of the garbage collector; Python's own 700 suits small programs.
+GARBAGE_OBJECTS = 20_000
 SECONDS_MAX = 86_400.0
 BEATS_PER_DEATH = 3
 BEATS_PER_LEASE = 4
@@ -126,10 +129,22 @@ def worker(
             "log_format": log_format,
             "log_level": log_level,
         }
+        _spare_collector()
         clean = serve(build(book, settings, name, config, drain=drain))
         code = 0 if clean else UNAVAILABLE
         leave_within(EXIT_SECONDS, code)
         finish(code)
+
+
+def _spare_collector() -> None:
+    """Let the garbage collector leave alone what was imported, and look less often at the rest.
+
+    A batch makes thousands of objects that live until its tick; walked again and again, with all
+    of the application beside them, they took a fifth of a busy worker's time.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(GARBAGE_OBJECTS)
 
 
 def build(

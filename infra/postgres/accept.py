@@ -17,6 +17,7 @@ from ...domain.decide import decide
 from ...domain.events import Enqueued
 from ..codec import KINDS, encode_spec
 from ..ports import Order, Receipt
+from .rows import numbers, texts, times, uuids
 from .schema.name import Schema
 from .statements import enqueue
 
@@ -86,10 +87,10 @@ def _parts(orders: Sequence[Order], places: Sequence[int]) -> Iterator[list[int]
 
 def _jobs(schema: Schema, orders: Sequence[Order]) -> Generator[Question, Sequence[Row], Any]:
     parameters: dict[str, object] = {
-        "ids": [str(each.spec.id) for each in orders],
-        "run_ats": [None if each.run_at is None else each.run_at.isoformat() for each in orders],
-        "delays": [timedelta(seconds=each.delay) // MICROSECOND for each in orders],
-        "data": [encode_spec(each.spec) for each in orders],
+        "ids": uuids([each.spec.id for each in orders]),
+        "run_ats": times([each.run_at for each in orders]),
+        "delays": numbers([timedelta(seconds=each.delay) // MICROSECOND for each in orders]),
+        "data": texts([encode_spec(each.spec) for each in orders]),
         "kind": KINDS[Enqueued.kind],
     }
     rows = yield enqueue.accept_jobs(schema), parameters
@@ -101,9 +102,9 @@ def _jobs(schema: Schema, orders: Sequence[Order]) -> Generator[Question, Sequen
 
 def _items(schema: Schema, orders: Sequence[Order]) -> Generator[Question, Sequence[Row], Any]:
     parameters: dict[str, object] = {
-        "items": [each.spec.args for each in orders],
+        "items": texts([each.spec.args for each in orders]),
         # The argument of a grouped job is its items, which come beside the spec.
-        "specs": [encode_spec(replace(each.spec, args="null")) for each in orders],
+        "specs": texts([encode_spec(replace(each.spec, args="null")) for each in orders]),
     }
     rows = yield enqueue.accept_items(schema), parameters
     ids, xid = rows[0]

@@ -13,7 +13,7 @@ from typing import Any
 from ...domain.events import Completed, Leased
 from ...domain.log import Change
 from ...projections.row import FORMAT, StateRow, spec_row, state_row
-from ..codec import KINDS, EventRow, encode
+from ..codec import KINDS, EventRow, encode, is_plain
 from .rows import flags, moment, numbers, texts, times, uuids
 from .statements.append import TYPES
 from .statements.columns import EVENT, SPEC, STATE
@@ -47,7 +47,7 @@ def completions(changes: Sequence[Change]) -> Params | None:
         if len(events) != 1 or type(event := events[0]) is not Completed or event.at != at:
             return None
         lease = None if change.before is None else change.before.lease
-        if lease is None or event.lease != lease.token or encode(event).data is not None:
+        if lease is None or event.lease != lease.token or not is_plain(event):
             return None
     kind = KINDS[Completed.kind]
     return {**_expected(changes), "at": moment(at), "kind": kind, "size": len(changes)}

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable
 
-from ...domain.events import Event, Failed, LeaseExpired, Released, RetryScheduled
+from ...domain.events import Completed, Event, Failed, LeaseExpired, Released, RetryScheduled
 from ...domain.job import Job
 from ...domain.log import Change
 from ...domain.values import HOLDING
@@ -20,11 +21,14 @@ log = get_logger("leasebook.worker")
 
 def log_changes(changes: Iterable[Change], worker: str) -> None:
     """The lines for what a committed transaction ended: nothing for a plain success."""
+    plain_too = log.isEnabledFor(logging.DEBUG)
     for each in changes:
-        _log_end(each.after, each.events[-1], worker)
+        event = each.events[-1]
+        if plain_too or type(event) is not Completed:
+            _log_end(each.after, event)
 
 
-def _log_end(job: Job, event: Event, worker: str) -> None:
+def _log_end(job: Job, event: Event) -> None:
     facts: dict[str, object] = {"job": str(job.id), "name": job.spec.name}
     match event:
         case Failed():

@@ -55,7 +55,9 @@ class Settled:
 def settle(tx: Transaction, reports: Sequence[Report], worker: str) -> Settled:
     """Append the end of each run, in order of job id, and record what had to be refused."""
     settled = Settled()
-    pending = [(report, report.job) for report in sorted(reports, key=lambda each: each.job.id)]
+    # UUIDs compare in Python, their numbers at once.
+    ordered = sorted(reports, key=lambda each: each.job.id.int)
+    pending = [(report, report.job) for report in ordered]
     for _ in range(ROUNDS_MAX):
         if not pending:
             break

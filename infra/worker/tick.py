@@ -150,7 +150,8 @@ class Ticker:
         since = None if ask.full_sweep else self._floor
         picked = tx.claim(Claim(queues, self.names, ask.slots, suspects, since))
         admitted = admit(picked, ask.slots, suspects)
-        changes = [change(job, TakeLease(tx.at, self.worker)) for job in admitted]
+        take = TakeLease(tx.at, self.worker)
+        changes = [change(job, take) for job in admitted]
         missed = {id(each) for each in tx.append(changes)} if changes else set[int]()
         took = [each for each in changes if id(each) not in missed]
         full = len(picked) >= ask.slots
