@@ -9,7 +9,7 @@ ARGS ?=
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-fast check format bench clean
+.PHONY: help install demo test test-fast test-long check format bench clean
 
 help: ## List these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -32,6 +32,9 @@ test: install ## Run all tests
 
 test-fast: install ## Run the tests that kill nothing
 	$(BIN)/pytest -m "not fault" $(ARGS)
+
+test-long: install ## Claim beside 3,000,000 finished jobs
+	LEASEBOOK_TEST_DONE=3000000 $(BIN)/pytest tests/postgres/test_long_queue.py --timeout=1200 $(ARGS)
 
 check: install ## Lint, formatting, types and the arrows between parts
 	$(BIN)/ruff check .

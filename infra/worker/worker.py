@@ -20,6 +20,7 @@ from .bell import Bell
 from .executor import Executor
 from .logs import log
 from .loop import TickLoop
+from .monitor import Monitor
 from .settings import WorkerSettings
 from .tick import Ticker
 
@@ -75,7 +76,7 @@ class Worker:
         loop = asyncio.get_running_loop()
         store = self.store()
         enrolment = self._enroll(store)
-        executor = Executor(loop, self._bell, self.handlers)
+        executor = Executor(loop, self._bell, self.handlers, self.settings.begin)
         queues = enrolment.queues
         ticker = Ticker(
             store, enrolment.id, queues, tuple(sorted(self.handlers)), self.settings, self.new_id
@@ -102,6 +103,7 @@ class Worker:
 
         threading.Thread(target=tick_thread, name="leasebook-tick", daemon=True).start()
         threading.Thread(target=self._listen, name="leasebook-wakeup", daemon=True).start()
+        Monitor(self.store, self._stop.is_set).start()
         try:
             await self._until_stopped(done)
             await self._wind_down(ticks, executor, done)
