@@ -129,7 +129,7 @@ WRONG = {
     " alter table {s}.job_events enable always trigger job_events_append_only": (
         'trigger job_events_append_only on "Jobs-x"."job_events" is wrong'
     ),
-    "delete from {s}.leasebook_version": "holds no revision, expected 0001",
+    "delete from {s}.leasebook_version": "holds no revision, expected 0002",
     "drop schema {s} cascade": 'table "Jobs-x"."job_events" is missing',
 }
 
@@ -153,10 +153,21 @@ def test_a_schema_never_migrated(connection: psycopg.Connection[Any]) -> None:
     assert str(refused.value).endswith("Run: leasebook migrate --schema 'my \"jobs\"'")
 
 
-def test_a_newer_schema(connection: psycopg.Connection[Any]) -> None:
+@pytest.mark.acceptance("A01")
+def test_a_newer_schema_serves_as_long_as_it_has_what_is_needed(
+    connection: psycopg.Connection[Any],
+) -> None:
+    """A later release only adds, so workers of this one may go on, and be started again."""
     connection.execute("""update "Jobs-x".leasebook_version set version_num = '0099'""")
-    with pytest.raises(SchemaNewer, match="is at revision 0099, and this release knows 0001"):
+    connection.execute('alter table "Jobs-x".jobs add column later text')
+    require_schema(connection, SCHEMA)
+    assert check_schema(connection, SCHEMA) == ()
+    connection.execute('drop index "Jobs-x".jobs_claim')
+    with pytest.raises(SchemaNewer, match="is at revision 0099, and this release knows 0001, 0002"):
         require_schema(connection, SCHEMA)
+    with pytest.raises(SchemaNewer, match="index jobs_claim on") as newer:
+        check_schema(connection, SCHEMA)
+    assert len(newer.value.problems) == 1
 
 
 def test_a_role_that_may_not_read_the_version(

@@ -24,7 +24,8 @@ def check_schema(
     Reads catalogs and one row, in the connection's transaction or in one of its own; for a DSN it
     opens a connection.  What a missing table would have had is named in the table's sentence.
 
-    Raises SchemaNewer when a later release migrated the schema; for a DSN also what `connect` does.
+    A schema that a later release migrated is complete when it has what this one needs.  Raises
+    SchemaNewer when it has not; for a DSN also what `connect` does.
     """
     return _look(connection, _schema(schema))[0]
 
@@ -60,9 +61,12 @@ def _inspect(
         column = Part("column", VERSION_TABLE, "version_num")
         readable = _may_read(connection, schema) if column in found else None
         revisions = _revisions(connection, schema) if readable else ()
-    if any(revision not in REVISIONS for revision in revisions):
-        raise SchemaNewer(schema, revisions)
     problems = list(_problems(schema, found))
+    if any(revision not in REVISIONS for revision in revisions):
+        # Migrations add: as long as all that this release needs is there, it goes on working.
+        if problems:
+            raise SchemaNewer(schema, revisions, problems)
+        return (), revisions
     version_table = schema.table(VERSION_TABLE)
     if readable is False:
         problems.append(f"table {version_table} cannot be read: grant this role select on it")

@@ -44,22 +44,32 @@ class SchemaIncomplete(LeasebookError):
 
 
 class SchemaNewer(LeasebookError):
-    """The schema was migrated by a later release; this one does not know what is in it."""
+    """A later release migrated the schema, and what this one needs is no longer all there.
+
+    ``problems`` names what is missing or wrong; it is empty for a migration, which an older release
+    cannot do at all.
+    """
 
     code = "schema_newer"
 
-    def __init__(self, schema: Schema, revisions: Sequence[str]) -> None:
+    def __init__(
+        self, schema: Schema, revisions: Sequence[str], problems: Sequence[str] = ()
+    ) -> None:
+        lines = "".join(f"\n  - {problem}" for problem in problems)
         super().__init__(
             f"schema {schema.quoted} cannot be used: it is at revision {', '.join(revisions)}, and "
-            f"this release knows {', '.join(REVISIONS)}. Install the release of leasebook that "
-            "migrated it, or a later one."
+            f"this release knows {', '.join(REVISIONS)}.{lines} Install the release of leasebook "
+            "that migrated it, or a later one."
         )
         self.schema = schema.name
         self.revisions = tuple(revisions)
+        self.problems = tuple(problems)
 
 
 class MigrationFailed(LeasebookError):
-    """The server refused the migration, which is one transaction: nothing was changed.
+    """The server refused the migration.
+
+    Of a new schema nothing is there; an upgrade goes on where it was when it is run again.
 
     ``sqlstate`` is PostgreSQL's code, None when the connection was lost: then nobody knows.
     """
@@ -78,6 +88,8 @@ def _advice(sqlstate: str | None) -> str:
             return "Migrate as the schema's owner, or as a role that may create it."
         case "42P07" | "42723":
             return "Something of that name is in the schema: migrate into a schema of its own."
+        case "55P03":
+            return "Some session keeps a lock on its tables: end that one and run it again."
         case None:
             return "Run it again: it goes on from what is there."
         case _:
