@@ -61,9 +61,7 @@ async def test_no_key_breaks_the_callers_transaction(app: App, kind: str) -> Non
             await settled(publish.enqueue(caller, PageChanged("b"), idempotency_key="r"))
         assert conflict.value.job_id == known.id
         with pytest.raises(UniqueKeyTaken):
-            await settled(
-                publish.enqueue_many(caller, [PAGE, PAGE], unique_key=twice)
-            )
+            await settled(publish.enqueue_many(caller, [PAGE, PAGE], unique_key=twice))
         return [
             await settled(publish.enqueue(caller, PAGE, unique_key="k", on_conflict="keep")),
             await settled(publish.enqueue(caller, PAGE, unique_key="k", on_conflict="replace")),

@@ -1,4 +1,4 @@
-"""Jobs that wait are moved; a job whose unique key is wanted stands for the other, or refuses it."""
+"""Jobs that wait are moved; a job whose unique key is wanted stands for another, or refuses."""
 
 from __future__ import annotations
 
