@@ -9,7 +9,7 @@ ARGS ?=
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-fast proof check format bench clean
+.PHONY: help install demo test test-fast test-long rehearse proof check format bench clean
 
 help: ## List these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -36,6 +36,13 @@ test-fast: install ## Run the tests that kill nothing
 proof: install ## Simulate a million small worlds, 20,000 examples of each state machine (hours)
 	$(BIN)/python -m tests.simulation --jobs 2 --seeds 1000000 $(ARGS)
 	$(BIN)/python -m tests.properties --jobs 2 --examples 20000
+
+test-long: install ## Claim beside 3,000,000 finished jobs
+	LEASEBOOK_TEST_DONE=3000000 $(BIN)/pytest tests/postgres/test_long_queue.py --timeout=1200 $(ARGS)
+
+rehearse: install ## Upgrade 2,000,000 rows under traffic; 60 s of writers with the same keys
+	LEASEBOOK_TEST_MIGRATION_ROWS=2000000 LEASEBOOK_TEST_CONTENTION_SECONDS=60 $(BIN)/pytest \
+		tests/postgres/test_online.py tests/postgres/test_key_contention.py --timeout=1200 $(ARGS)
 
 check: install ## Lint, formatting, types and the arrows between parts
 	$(BIN)/ruff check .

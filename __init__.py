@@ -15,6 +15,7 @@ _LAZY: dict[str, str] = {
     "Book": "leasebook.infra.app",
     "Fail": "leasebook.infra.app",
     "Group": "leasebook.domain",
+    "IdempotencyConflict": "leasebook.domain",
     "InvalidValue": "leasebook.domain",
     "LeasebookError": "leasebook.domain",
     "NoTransaction": "leasebook.infra.postgres.caller_errors",
@@ -25,6 +26,7 @@ _LAZY: dict[str, str] = {
     "RetryIn": "leasebook.infra.app",
     "Run": "leasebook.infra.app",
     "Snooze": "leasebook.infra.app",
+    "UniqueKeyTaken": "leasebook.domain",
     "WORKFLOW_ACTIONS": "leasebook.domain",
 }
 
@@ -35,6 +37,7 @@ __all__ = [
     "Book",
     "Fail",
     "Group",
+    "IdempotencyConflict",
     "InvalidValue",
     "LeasebookError",
     "NoTransaction",
@@ -44,6 +47,7 @@ __all__ = [
     "RetryIn",
     "Run",
     "Snooze",
+    "UniqueKeyTaken",
     "__version__",
 ]
 
@@ -55,9 +59,11 @@ if TYPE_CHECKING:
         PRODUCT_EVENTS,
         WORKFLOW_ACTIONS,
         Group,
+        IdempotencyConflict,
         InvalidValue,
         LeasebookError,
         Retry,
+        UniqueKeyTaken,
     )
     from leasebook.infra.app import (
         Book,

@@ -11,14 +11,17 @@ from . import commands, events
 from .admission import admit, is_suspect, suspects_allowed
 from .decide import change, decide
 from .decide.collection import collect
+from .decide.keys import meet
 from .errors import (
     DamagedEvent,
     GroupRefused,
+    IdempotencyConflict,
     IllegalTransition,
     InvalidValue,
     LeasebookError,
     NotDue,
     StaleLease,
+    UniqueKeyTaken,
     UnknownEvent,
 )
 from .evolve import evolve, fold
@@ -27,7 +30,7 @@ from .job import Group, Job, JobSpec, Lease, Policy
 from .log import Change, Recorded, already_recorded
 from .retry import AI_STEPS, PRODUCT_EVENTS, WORKFLOW_ACTIONS, Retry
 from .states import TRANSITIONS, State
-from .values import CloseReason, ExpiryCause, Json, OnExhausted, Outcome, ReleaseReason
+from .values import CloseReason, ExpiryCause, Json, OnConflict, OnExhausted, Outcome, ReleaseReason
 
 __all__ = [
     "AI_STEPS",
@@ -41,6 +44,7 @@ __all__ = [
     "ExpiryCause",
     "Group",
     "GroupRefused",
+    "IdempotencyConflict",
     "IllegalTransition",
     "InvalidValue",
     "Job",
@@ -49,6 +53,7 @@ __all__ = [
     "Lease",
     "LeasebookError",
     "NotDue",
+    "OnConflict",
     "OnExhausted",
     "Outcome",
     "Policy",
@@ -57,6 +62,7 @@ __all__ = [
     "Retry",
     "StaleLease",
     "State",
+    "UniqueKeyTaken",
     "UnknownEvent",
     "admit",
     "already_recorded",
@@ -68,5 +74,6 @@ __all__ = [
     "evolve",
     "fold",
     "is_suspect",
+    "meet",
     "suspects_allowed",
 ]

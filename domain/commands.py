@@ -59,6 +59,14 @@ class CloseGroup:
 
 
 @frozen
+class Reschedule:
+    """Let a waiting job be due at ``due_at`` instead, or at once when that has passed."""
+
+    at: datetime
+    due_at: datetime
+
+
+@frozen
 class TakeLease:
     """Lease a due job to a worker for the term of its policy."""
 
@@ -128,6 +136,7 @@ Command: TypeAlias = (
     | OpenGroup
     | JoinItems
     | CloseGroup
+    | Reschedule
     | TakeLease
     | Renew
     | Complete
@@ -141,6 +150,7 @@ COMMANDS: tuple[type[Command], ...] = (
     OpenGroup,
     JoinItems,
     CloseGroup,
+    Reschedule,
     TakeLease,
     Renew,
     Complete,

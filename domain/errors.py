@@ -82,6 +82,53 @@ class GroupRefused(LeasebookError):
         self.job_id = job_id
 
 
+class UniqueKeyTaken(LeasebookError):
+    """An enqueue was refused because an unfinished or held job of the queue has its unique key.
+
+    Nothing was written and the caller's transaction goes on.  ``job_id``, ``state`` and ``held``
+    are those of the job that has the key.
+    """
+
+    code = "unique_key_taken"
+
+    def __init__(
+        self, queue: str, key: str, job_id: UUID, state: str, held: bool, remedy: str
+    ) -> None:
+        now = "held" if held else state
+        super().__init__(
+            f"cannot enqueue with unique key {_short(key)} on queue {_short(queue)}: "
+            f"job {job_id} has it and is {now}. {remedy[:1].upper()}{remedy[1:]}."
+        )
+        self.queue = queue
+        self.key = key
+        self.job_id = job_id
+        self.state = state
+        self.held = held
+
+
+class IdempotencyConflict(LeasebookError):
+    """An idempotency key came again with another job name or other arguments.
+
+    Nothing was written and the caller's transaction goes on.  ``job_id`` is the job of the first
+    request.
+    """
+
+    code = "idempotency_conflict"
+
+    def __init__(self, key: str, job_id: UUID) -> None:
+        super().__init__(
+            f"cannot enqueue with idempotency key {_short(key)}: it belongs to job {job_id}, "
+            "which was asked for with another name or other arguments. "
+            "Repeat the request as it was, or give a new key."
+        )
+        self.key = key
+        self.job_id = job_id
+
+
+def _short(text: str) -> str:
+    return repr(text if len(text) <= 60 else f"{text[:60]}…")
+
+
 class DamagedEvent(LeasebookError):
     """The log holds an event of a known kind that cannot be read."""
 

@@ -51,6 +51,15 @@ class GroupClosed:
 
 
 @frozen
+class Rescheduled:
+    """The job goes on waiting, but for another time."""
+
+    kind: ClassVar[str] = "rescheduled"
+    at: datetime
+    due_at: datetime
+
+
+@frozen
 class Leased:
     """A worker took the job.  The version of this event is the lease token."""
 
@@ -132,6 +141,7 @@ Event: TypeAlias = (
     Enqueued
     | ItemsJoined
     | GroupClosed
+    | Rescheduled
     | Leased
     | Heartbeat
     | Released
@@ -145,6 +155,7 @@ EVENTS: tuple[type[Event], ...] = (
     Enqueued,
     ItemsJoined,
     GroupClosed,
+    Rescheduled,
     Leased,
     Heartbeat,
     Released,

@@ -16,6 +16,7 @@ from .events import (
     Leased,
     LeaseExpired,
     Released,
+    Rescheduled,
     RetryScheduled,
 )
 from .job import Job, Lease
@@ -81,6 +82,11 @@ def evolve(job: Job | None, event: Event) -> Job:
                 spec, State.FAILED, version, at, at,
                 starts, attempts + spent, interruptions, None, job.items,
                 event.outcome, event.held,
+            )  # fmt: skip
+        case Rescheduled():
+            return Job(
+                spec, job.state, version, at, event.due_at,
+                starts, attempts, interruptions, None, job.items,
             )  # fmt: skip
         case Enqueued():
             return born(event)

@@ -64,7 +64,8 @@ class JobSpec:
 
     ``args`` is the JSON document of the arguments; of a grouped job it is ``null``, because its
     arguments are the items in the state.  ``hold_until`` is the time past which a group is not
-    held, None for a job that is no group.
+    held, None for a job that is no group.  One unfinished or held job of a queue has a
+    ``unique_key`` at most.
     """
 
     id: UUID
@@ -81,6 +82,7 @@ class JobSpec:
     group_key: str | None = None
     group: Group | None = None
     hold_until: datetime | None = None
+    unique_key: str | None = None
 
 
 @frozen

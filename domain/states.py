@@ -34,6 +34,9 @@ TRANSITIONS: MappingProxyType[str, frozenset[Move]] = MappingProxyType(
         "enqueued": frozenset({(None, State.QUEUED), (None, State.GROUPED)}),
         "items_joined": frozenset({(State.GROUPED, State.GROUPED)}),
         "group_closed": frozenset({(State.GROUPED, State.QUEUED)}),
+        "rescheduled": frozenset(
+            {(State.QUEUED, State.QUEUED), (State.RETRY_WAIT, State.RETRY_WAIT)}
+        ),
         "leased": frozenset(
             {
                 (State.QUEUED, State.LEASED),

@@ -53,6 +53,17 @@ class CloseReason(StrEnum):
     FLUSHED = "flushed"
 
 
+class OnConflict(StrEnum):
+    """What an enqueue wants when an unfinished or held job has its unique key already."""
+
+    REJECT = "reject"
+    """Refuse the new one."""
+    KEEP = "keep"
+    """Leave the one that is there as it is, and take it for the new one."""
+    REPLACE = "replace"
+    """Give the one that is there, while it waits, the new one's start."""
+
+
 class OnExhausted(StrEnum):
     """What a job type wants done with a job that failed for good."""
 

@@ -6,6 +6,7 @@ in ``KINDS`` and an upcast.  Arguments and results are JSON texts that are carri
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable
 from datetime import datetime
@@ -16,7 +17,7 @@ from ..domain import events as e
 from ..domain.errors import DamagedEvent, UnknownEvent
 from ..domain.events import Event
 from ..domain.job import Group, JobSpec, Policy
-from ..domain.values import CloseReason, ExpiryCause, OnExhausted, Outcome, ReleaseReason
+from ..domain.values import CloseReason, ExpiryCause, Json, OnExhausted, Outcome, ReleaseReason
 
 T = TypeVar("T")
 
@@ -44,6 +45,16 @@ def dumps(value: object) -> str:
     return _ENCODER.encode(value)
 
 
+def canonical(document: Json) -> str:
+    """A document with the members of its objects in one order, to compare it with another."""
+    return json.dumps(json.loads(document), sort_keys=True, separators=(",", ":"))
+
+
+def digest(spec: JobSpec) -> str:
+    """What a request asks for, its job name and arguments, as 64 hexadecimal digits."""
+    return hashlib.sha256(f"{spec.name}\0{canonical(spec.args)}".encode()).hexdigest()
+
+
 def encode(event: Event) -> EventRow:
     """The columns that an event is stored in."""
     kind, at = KINDS[event.kind], event.at
@@ -65,6 +76,8 @@ def encode(event: Event) -> EventRow:
             return EventRow(kind, at, event.due_at, None, None, data)
         case e.GroupClosed():
             return EventRow(kind, at, event.due_at, None, None, dumps({"reason": event.reason}))
+        case e.Rescheduled():
+            return EventRow(kind, at, event.due_at, None, None, None)
         case e.Heartbeat():
             return EventRow(kind, at, event.lease_until, event.lease, None, None)
         case e.Released():
@@ -108,6 +121,7 @@ def encode_spec(spec: JobSpec) -> str:
         group_key=spec.group_key,
         group=None if group is None else [group.window, group.max_hold, group.max_size],
         hold_until=_iso(spec.hold_until),
+        unique_key=spec.unique_key,
     )
     return f'{dumps(head)[:-1]},"args":{spec.args}}}'
 
@@ -131,6 +145,7 @@ def decode_spec(job_id: UUID, at: datetime, data: str) -> JobSpec:
         doc.get("group_key"),
         None if group is None else Group(*group),
         _time(doc.get("hold_until")),
+        doc.get("unique_key"),
     )
 
 
@@ -188,6 +203,10 @@ def _group_closed(job_id: UUID, row: EventRow, doc: Any) -> Event:
     return e.GroupClosed(row.at, CloseReason(doc["reason"]), _due(row))
 
 
+def _rescheduled(job_id: UUID, row: EventRow, doc: Any) -> Event:
+    return e.Rescheduled(row.at, _due(row))
+
+
 def _leased(job_id: UUID, row: EventRow, doc: Any) -> Event:
     return e.Leased(row.at, _there(row.worker, "worker"), _due(row), doc["start"])
 
@@ -222,6 +241,7 @@ _DECODERS: dict[str, Callable[[UUID, EventRow, Any], Event]] = {
     "enqueued.v1": _enqueued,
     "items_joined.v1": _items_joined,
     "group_closed.v1": _group_closed,
+    "rescheduled.v1": _rescheduled,
     "leased.v1": _leased,
     "heartbeat.v1": _heartbeat,
     "released.v1": _released,

@@ -17,6 +17,8 @@ from attrs import frozen
 from ..domain.grouping import Arrival
 from ..domain.job import Job, JobSpec
 from ..domain.log import Change, Recorded
+from ..domain.values import OnConflict
+from ..projections.depth import Depth
 
 
 class StoreUnavailable(Exception):
@@ -160,6 +162,17 @@ class Transaction(Protocol):
         """Try to be the only one to do ``duty`` until this transaction ends."""
         ...
 
+    def due_again(self, duty: str, seconds: float) -> float:
+        """0.0 when ``duty`` was last done at least ``seconds`` ago: then it is stamped as done now.
+
+        Otherwise in how many seconds it will be due.  Only for who leads the duty.
+        """
+        ...
+
+    def depth(self) -> Depth:
+        """How deep the whole queue is, by one count of everything."""
+        ...
+
     def record(self, evidence: Sequence[Evidence]) -> None:
         """Append to the audit log."""
         ...
@@ -230,12 +243,16 @@ class Order:
 
     The store stamps ``at`` with the database's clock: ``spec.enqueued_at`` is ignored.  It may
     start at ``run_at``, or ``delay`` seconds after acceptance, never before it.  A spec with a
-    group goes to the inbox as one item; its ``args`` are the item.
+    group goes to the inbox as one item; its ``args`` are the item.  ``on_conflict`` says what is
+    wanted when another job has ``spec.unique_key``.  The first order of an ``idempotency_key``
+    names the job of all later ones.
     """
 
     spec: JobSpec
     run_at: datetime | None = None
     delay: float = 0.0
+    on_conflict: OnConflict = OnConflict.REJECT
+    idempotency_key: str | None = None
 
 
 @frozen
@@ -243,9 +260,23 @@ class Receipt:
     """What the caller gets for an enqueue: it holds once the caller's transaction commits.
 
     ``id`` is the job's id, None for an item of a group, whose job is made by a worker; then
-    ``item_id`` is its number in the inbox.
+    ``item_id`` is its number in the inbox.  Without ``created`` the job was there before: another
+    one has the unique key and is kept or moved, or the request was made before.
     """
 
     id: UUID | None
     item_id: int | None
     xid: int
+    created: bool = True
+
+
+@frozen
+class Standing:
+    """What becomes of the work for a subject.
+
+    ``alive``: some is queued, grouped, in the inbox, leased or waiting for a retry.  ``held``:
+    some has failed and waits for an operator.
+    """
+
+    alive: bool
+    held: bool

@@ -1,12 +1,12 @@
 """What Alembic runs for `leasebook migrate`.
 
-The caller owns the connection and its one transaction: READ COMMITTED, so that whoever waited for
-the lock then sees what the one before it did.  Everything happens in it or nothing.
+There are two ways.  A schema that is not there yet is made in one transaction of the caller's:
+READ COMMITTED, so that whoever waited for the lock then sees what the one before it did; all of it
+happens or nothing.  A schema that is in use is upgraded online: each step is a transaction of its
+own, and the caller has made sure that it is the only migrator.
 """
 
 from __future__ import annotations
-
-import hashlib
 
 from alembic import context
 from sqlalchemy import Connection, text
@@ -17,13 +17,9 @@ from leasebook.migrations.script import run
 
 schema: str = context.config.attributes["schema"]
 quoted: str = context.config.attributes["quoted_schema"]
+lock_number: int = context.config.attributes["lock_number"]
+online: bool = context.config.attributes["online"]
 connection: Connection | None = context.config.attributes.get("connection")
-
-
-def lock_number() -> int:
-    """The advisory lock of this schema's migrators: a signed 64-bit number."""
-    digest = hashlib.sha256(f"leasebook migrate {schema}".encode()).digest()
-    return int.from_bytes(digest[:8], "big", signed=True)
 
 
 def schema_exists() -> bool:
@@ -40,7 +36,7 @@ def prepare() -> None:
     if connection is None:
         run(migration, "set transaction isolation level read committed;")
     run(migration, "set local search_path = pg_catalog;")
-    run(migration, f"select pg_catalog.pg_advisory_xact_lock({lock_number()});")
+    run(migration, f"select pg_catalog.pg_advisory_xact_lock({lock_number});")
     if not schema_exists():
         run(migration, f"create schema if not exists {quoted};")
 
@@ -51,7 +47,9 @@ context.configure(
     dialect_opts={"paramstyle": "named"},
     version_table=VERSION_TABLE,
     version_table_schema=quoted_name(schema, quote=True),
+    transaction_per_migration=online,
 )
 with context.begin_transaction():
-    prepare()
+    if not online:
+        prepare()
     context.run_migrations()

@@ -1,8 +1,8 @@
 """The one checker of invariants, used by tests, long runs and ``leasebook check``.
 
 It reads a log grouped by job, in order of version, and holds one stream at a time; beside it only
-the ids of items seen, since no item may be in two groups.  Given the rows of the claim table, taken
-in one snapshot with the log, it also holds them against the fold.
+the ids of items seen, since no item may be in two groups, and the unique keys in use.  Given the
+rows of the claim table, taken in one snapshot with the log, it also holds them against the fold.
 """
 
 from __future__ import annotations
@@ -52,6 +52,7 @@ def check(
     ``rows`` holds the claim table by job id; only ids that have a row are in it.
     """
     grouped: dict[int, UUID] = {}
+    holders: dict[tuple[str, str], UUID] = {}
     seen: set[UUID] = set()
     for stream in by_job(log):
         job_id, life = stream[0].job_id, steps(stream)
@@ -61,6 +62,8 @@ def check(
             for text, events in rule(life):
                 yield Violation(name, job_id, text, events)
         yield from _items_once(stream, grouped)
+        if life:
+            yield from _keys_once(life, holders)
         if rows is not None:
             if job_id in rows:
                 seen.add(job_id)
@@ -81,6 +84,21 @@ def _items_once(stream: Stream, grouped: dict[int, UUID]) -> Iterator[Violation]
                 text = f"item {item} had joined job {grouped[item]} before"
                 yield Violation("I18", here.job_id, text, (here,))
             grouped[item] = here.job_id
+
+
+def _keys_once(life: tuple[Step, ...], holders: dict[tuple[str, str], UUID]) -> Iterator[Violation]:
+    """I11 over the whole log: nobody else has the unique key of a job that has a row.
+
+    (Nothing can be said of earlier times: a birth is stamped before it waits for its key.)
+    """
+    job = life[-1].after
+    key = job.spec.unique_key
+    if key is None or to_row(job) is None:
+        return
+    holder = holders.setdefault((job.spec.queue, key), job.id)
+    if holder != job.id:
+        text = f"job {holder} has its unique key too, and is neither finished nor discarded"
+        yield Violation("I11", job.id, text, (life[0].recorded,))
 
 
 def _same_row(life: tuple[Step, ...], kept: KeptRow | None) -> Iterator[Violation]:

@@ -42,6 +42,7 @@ INVARIANTS: dict[str, str] = {
     "I6": "A lease ends exactly once.",
     "I9": "Nothing starts before it is due, and no lease or job ends by time before its time.",
     "I10": "At most retries + 1 runs are counted; a job is exhausted or lost when they are spent.",
+    "I11": "At the end of the log one unfinished or held job of a queue has a unique key at most.",
     "I13": "The claim table is the fold of the log: rows for unfinished and held jobs, no other.",
     "I18": "A group keeps within its size and hold, and no item is out of order or twice.",
 }

@@ -41,6 +41,7 @@ class SpecRow(NamedTuple):
     group_max_hold: float | None
     group_max_size: int | None
     hold_until: datetime | None
+    unique_key: str | None = None
 
 
 class StateRow(NamedTuple):
@@ -88,6 +89,7 @@ def spec_row(spec: JobSpec) -> SpecRow:
         None if group is None else group.max_hold,
         None if group is None else group.max_size,
         spec.hold_until,
+        spec.unique_key,
     )
 
 
@@ -141,6 +143,7 @@ def from_row(spec: SpecRow, state: StateRow) -> Job:
             spec.group_key,
             group,
             spec.hold_until,
+            spec.unique_key,
         ),
         State(state.state),
         state.version,

@@ -74,9 +74,10 @@ def heading(job: Job) -> str:
     """Which job it is."""
     spec = job.spec
     told = [f"job {spec.id}: {spec.name}"]
-    for name, value in (("label", spec.label), ("owner", spec.owner), ("subject", spec.subject)):
+    for name in ("label", "owner", "subject", "unique_key"):
+        value = getattr(spec, name)
         if value is not None:
-            told.append(f"{name} {value}")
+            told.append(f"{name.replace('_', ' ')} {value}")
     return ", ".join(told)
 
 
@@ -119,6 +120,9 @@ class Teller:
             case e.GroupClosed():
                 why = "it is full" if event.reason is CloseReason.FULL else "before it was full"
                 return f"closed with {count(len(after.items), 'item')}, {why}; {self._due(after)}"
+            case e.Rescheduled():
+                self.waits_for = "as asked"
+                return f"moved to another time; {self._due(after)}"
             case e.Leased():
                 name = self.names.get(event.worker, event.worker)
                 run = f"start {event.start}, {_attempt(after, after.attempts + 1)}"

@@ -19,13 +19,14 @@ from ..commands import (
     OpenGroup,
     Release,
     Renew,
+    Reschedule,
     TakeLease,
 )
 from ..events import Event
 from ..evolve import evolve
 from ..job import Job
 from ..log import Change
-from . import birth, finish, lease
+from . import birth, finish, lease, moving
 
 __all__ = ["change", "decide"]
 
@@ -46,6 +47,8 @@ def decide(job: Job | None, command: Command) -> tuple[Event, ...]:
             return birth.join_items(job, command)
         case CloseGroup():
             return birth.close_group(job, command)
+        case Reschedule():
+            return moving.reschedule(job, command)
         case TakeLease():
             return lease.take(job, command)
         case Renew():

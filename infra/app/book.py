@@ -24,6 +24,7 @@ from .options import TYPE_OPTIONS, TypeOptions, check_known
 from .producer import Receipts
 from .registry import JobType, parts_of
 from .run import Run
+from .subjects import Standings, Subjects
 from .typed import GroupedJob, SingleJob
 from .where import chosen_dsn
 
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 
 
-class Book:
+class Book(Subjects):
     """Job types by name, and where their jobs are kept.
 
     The database is, in this order: ``dsn`` (what libpq reads: a URI or key=value pairs), the
@@ -231,6 +232,15 @@ class Book:
             self._watch(receipts)
             return receipts
         return self._watched(receipts)
+
+    def _standings(
+        self, caller: object, subjects: tuple[str, ...]
+    ) -> Standings | Awaitable[Standings]:
+        from ..postgres.subjects import committed_standings, standings
+
+        if caller is None:
+            return committed_standings(self._schema, self.dsn, subjects)
+        return standings(self._schema, caller, subjects)
 
     async def _watched(self, receipts: Awaitable[Receipts]) -> Receipts:
         accepted = await receipts

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Any, Literal, TypedDict
 
@@ -10,7 +10,7 @@ from ...domain import limits
 from ...domain.errors import InvalidValue
 from ...domain.job import LEASE_SECONDS_DEFAULT, TIMEOUT_SECONDS_DEFAULT, Group
 from ...domain.retry import Retry
-from ...domain.values import OnExhausted
+from ...domain.values import OnConflict, OnExhausted
 from .errors import suggestion
 from .plain import kind
 
@@ -35,11 +35,14 @@ class TypeOptions(TypedDict, total=False):
     label: str | None
 
 
-class EnqueueOptions(TypedDict, total=False):
-    """What an enqueue takes beside the arguments; what is left out comes from the job type.
+class SharedOptions(TypedDict, total=False):
+    """What an enqueue of one job or of many takes beside the arguments and the keys.
 
-    ``run_at`` is an aware datetime, ``delay`` seconds or a timedelta from acceptance: one of the
-    two.  A job that still waits at ``expires_at`` fails as expired.
+    What is left out comes from the job type.  ``run_at`` is an aware datetime, ``delay`` seconds
+    or a timedelta from acceptance: one of the two.  A job that still waits at ``expires_at`` fails
+    as expired.  ``on_conflict`` says what is wanted when an unfinished or held job of the queue has
+    the unique key: refuse the new job, keep the old one for both, or move the old one to the new
+    start.
     """
 
     queue: str
@@ -50,6 +53,25 @@ class EnqueueOptions(TypedDict, total=False):
     owner: str | None
     subject: str | None
     expires_at: datetime | None
+    on_conflict: Literal["reject", "keep", "replace"] | OnConflict
+
+
+class EnqueueOptions(SharedOptions, total=False):
+    """What an enqueue takes beside the arguments (see SharedOptions).
+
+    Of one queue one unfinished or held job may have a ``unique_key``.  An ``idempotency_key`` names
+    this request for good: when it comes again its answer is the same job.
+    """
+
+    unique_key: str | None
+    idempotency_key: str | None
+
+
+class ManyOptions(SharedOptions, total=False):
+    """What an enqueue of many takes; a function tells the key of each (None: it has none)."""
+
+    unique_key: Callable[[Any], str | None] | str | None
+    idempotency_key: Callable[[Any], str | None] | str | None
 
 
 class ItemOptions(TypedDict, total=False):
@@ -68,7 +90,9 @@ class ItemOptions(TypedDict, total=False):
 
 
 TYPE_OPTIONS = frozenset({*TypeOptions.__annotations__, "group"})
-ENQUEUE_OPTIONS = frozenset({*EnqueueOptions.__annotations__, "group_key"})
+#: Options that a function may tell for each of many.
+KEYS = ("group_key", "unique_key", "idempotency_key")
+ENQUEUE_OPTIONS = frozenset({*SharedOptions.__annotations__, *KEYS})
 
 
 def check_known(
@@ -101,6 +125,16 @@ def on_exhausted_of(value: object) -> OnExhausted:
         return OnExhausted(_any(value))
     except ValueError:
         raise InvalidValue("on_exhausted", kind(value), 'give "hold" or "drop"') from None
+
+
+def on_conflict_of(value: object) -> OnConflict:
+    """What ``on_conflict=`` means."""
+    try:
+        return OnConflict(_any(value))
+    except ValueError:
+        raise InvalidValue(
+            "on_conflict", kind(value), 'give "reject", "keep" or "replace"'
+        ) from None
 
 
 def group_of(value: object) -> Group | None:

@@ -11,16 +11,24 @@ from attrs import frozen
 from ...domain import limits
 from ...domain.errors import InvalidValue
 from ...domain.job import Group, JobSpec, Policy
-from ...domain.values import Json
+from ...domain.values import Json, OnConflict
 from ..ports import Order, Receipt
 from .ids import new_id
-from .options import optional_text, start_of, time_of
+from .options import on_conflict_of, optional_text, start_of, time_of
 
 Receipts: TypeAlias = tuple[Receipt, ...]
 
 #: The store stamps the time of acceptance; this stands in its place until then.
 NEVER = datetime(1970, 1, 1, tzinfo=UTC)
-NOT_FOR_GROUPS = ("run_at", "delay", "expires_at")
+#: An item's job is made later, by a worker: it has no start of its own, and no id to answer with.
+NOT_FOR_GROUPS = {
+    "run_at": "the window says when",
+    "delay": "the window says when",
+    "expires_at": "the window says when",
+    "unique_key": "items with one group_key join into one job anyway",
+    "idempotency_key": "the job that it would name is not there yet",
+    "on_conflict": "items never conflict",
+}
 
 
 class Submit(Protocol):
@@ -66,8 +74,23 @@ def make_order(defaults: Defaults, args: Json, options: Mapping[str, object]) ->
         expires_at=None if expires_at is None else time_of("expires_at", expires_at),
         group_key=_group_key(defaults, options),
         group=defaults.group,
+        unique_key=_key("unique_key", options),
     )
-    return Order(spec, run_at, delay)
+    request = _key("idempotency_key", options)
+    return Order(spec, run_at, delay, _on_conflict(options), request)
+
+
+def _key(name: str, options: Mapping[str, object]) -> str | None:
+    return optional_text(name, options.get(name), limits.KEY_BYTES_MAX)
+
+
+def _on_conflict(options: Mapping[str, object]) -> OnConflict:
+    if "on_conflict" not in options:
+        return OnConflict.REJECT
+    # A function that tells the keys of many may tell that one has none.
+    if "unique_key" not in options:
+        raise InvalidValue("on_conflict", "on_conflict without a unique_key", "give the key too")
+    return on_conflict_of(options["on_conflict"])
 
 
 def _queue(defaults: Defaults, options: Mapping[str, object]) -> str:
@@ -98,11 +121,9 @@ def _group_key(defaults: Defaults, options: Mapping[str, object]) -> str | None:
                 "leave it out, or register the handler with group=Group(...)",
             )
         return None
-    for name in NOT_FOR_GROUPS:
+    for name, why in NOT_FOR_GROUPS.items():
         if options.get(name) is not None:
-            raise InvalidValue(
-                name, f"{name} for an item of a group", "leave it out; the window says when"
-            )
+            raise InvalidValue(name, f"{name} for an item of a group", f"leave it out; {why}")
     if key is None:
         raise InvalidValue("group_key", "a missing key", "say which items belong together")
     return limits.check_text("group_key", key, limits.KEY_BYTES_MAX)  # type: ignore[arg-type]

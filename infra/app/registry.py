@@ -20,6 +20,7 @@ from .errors import HandlerRefused
 from .handlers import Face, read
 from .options import (
     ENQUEUE_OPTIONS,
+    KEYS,
     TYPE_OPTIONS,
     check_known,
     group_of,
@@ -99,7 +100,6 @@ class JobType:
             document = arguments.encode(self.face, arguments.bind(self.face, args, rest))
             return make_order(self.defaults, document, chosen)
         item = self._one_item(args, rest)
-        chosen = self._with_key(chosen, item)
         return make_order(self.defaults, arguments.encode_item(self.face, item), chosen)
 
     def order_named(self, args: object, options: Mapping[str, object]) -> Order:
@@ -125,10 +125,14 @@ class JobType:
     def orders(self, many: Iterable[object], options: Mapping[str, object]) -> list[Order]:
         """Checked orders for many: each the one argument, or a tuple of several."""
         single = self.group is not None or len(self.face.hints) == 1
-        return [
-            self.order(self._arguments(each, single, place), {}, options)
-            for place, each in enumerate(many)
-        ]
+        told = [name for name in KEYS if callable(options.get(name))]
+        orders: list[Order] = []
+        for place, each in enumerate(many):
+            chosen = dict(options)
+            for name in told:
+                chosen[name] = cast(Callable[[object], object], options[name])(each)
+            orders.append(self.order(self._arguments(each, single, place), {}, chosen))
+        return orders
 
     def _arguments(self, given: object, single: bool, place: int) -> tuple[object, ...]:
         if single:
@@ -153,10 +157,6 @@ class JobType:
         if len(values) != 1:
             raise InvalidValue("item", f"{len(values)} items", "give one item, or use enqueue_many")
         return values[0]
-
-    def _with_key(self, options: dict[str, object], item: object) -> dict[str, object]:
-        key = options.get("group_key")
-        return {**options, "group_key": key(item)} if callable(key) else options
 
     def __repr__(self) -> str:
         return f"<job type {self.name!r}: {self.face.name}>"

@@ -21,7 +21,7 @@ from typing import (
 )
 
 from ..ports import Receipt
-from .options import ENQUEUE_OPTIONS, EnqueueOptions, ItemOptions, check_known
+from .options import ENQUEUE_OPTIONS, EnqueueOptions, ItemOptions, ManyOptions, check_known
 from .registry import JobType
 
 if TYPE_CHECKING:
@@ -159,23 +159,24 @@ class SingleJob(JobType, Generic[P]):
 
         Arguments and options (see EnqueueOptions) are checked before anything is written: raises
         InvalidValue with the path of what was refused, NoTransaction when the caller has none.
-        An asynchronous caller awaits the receipt.
+        Raises UniqueKeyTaken and IdempotencyConflict for keys, and then too nothing is written and
+        the transaction goes on.  An asynchronous caller awaits the receipt.
         """
         return self.submit_one(caller, self.order(args, kwargs, {}))
 
     @overload
     def enqueue_many(
-        self, caller: SyncCaller, many: Iterable[Any], /, **options: Unpack[EnqueueOptions]
+        self, caller: SyncCaller, many: Iterable[Any], /, **options: Unpack[ManyOptions]
     ) -> tuple[Receipt, ...]: ...
     @overload
     def enqueue_many(
-        self, caller: AsyncCaller, many: Iterable[Any], /, **options: Unpack[EnqueueOptions]
+        self, caller: AsyncCaller, many: Iterable[Any], /, **options: Unpack[ManyOptions]
     ) -> Awaitable[tuple[Receipt, ...]]: ...
     def enqueue_many(self, caller: Any, many: Iterable[Any], /, **options: Any) -> Any:
         """Write many jobs at once, with the same options; receipts come in their order.
 
         Each is the one argument, or a tuple of the arguments when the handler takes several.  All
-        are checked before the first is written.
+        are checked before the first is written, and when a key of one is refused none is written.
         """
         return self.submit(caller, self.orders(many, options))
 

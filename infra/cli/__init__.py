@@ -19,6 +19,9 @@ COMMANDS = {
     "list": ("look", "list_jobs"),
     "history": ("history", "history"),
     "check": ("check", "check_command"),
+    "doctor": ("doctor", "doctor"),
+    "import-table": ("import_table", "import_command"),
+    "cut-over": ("import_table", "cut_over"),
     "demo": ("demo", "demo"),
 }
 

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from ...domain.errors import InvalidValue
+from ...domain.values import OnConflict
 from ..app.book import Book
 from ..ports import Receipt
 from ..postgres.connection import sorted_errors
@@ -31,6 +32,13 @@ from .output import answering, print_json
 @click.option("--label")
 @click.option("--owner")
 @click.option("--subject")
+@click.option("--unique-key", help="One unfinished or held job of the queue has it.")
+@click.option(
+    "--on-conflict",
+    type=click.Choice([each.value for each in OnConflict]),
+    help="What to do when the unique key is taken: reject (default), keep or replace.",
+)
+@click.option("--idempotency-key", help="Names this request for good.")
 def enqueue(
     target: str,
     name: str,
@@ -47,7 +55,7 @@ def enqueue(
         book.find(name).order_named(values, given)
         receipt = _write(book, name, values, given)
     if as_json:
-        print_json({"id": receipt.id, "item_id": receipt.item_id})
+        print_json({"id": receipt.id, "item_id": receipt.item_id, "created": receipt.created})
     elif receipt.id is None:
         click.echo(f"item {receipt.item_id}")
     else:

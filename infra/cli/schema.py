@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from ...domain.errors import InvalidValue
 from ..postgres.schema.check import check_schema
 from ..postgres.schema.migrate import migrate_sql
 from ..postgres.schema.name import Schema
@@ -14,11 +15,16 @@ from .output import FINDING, answering, finish, print_json
 @click.command()
 @connection_options
 @click.option("--sql", is_flag=True, help="Print the SQL and connect to nothing.")
-def migrate(dsn: str | None, schema: str, as_json: bool, sql: bool) -> None:
+@click.option("--since", metavar="REVISION", help="With --sql: the upgrade from this revision on.")
+def migrate(dsn: str | None, schema: str, as_json: bool, sql: bool, since: str | None) -> None:
     """Create or upgrade leasebook's tables."""
     with answering(as_json=as_json):
+        if since is not None and not sql:
+            raise InvalidValue(
+                "since", "--since without --sql", "a database knows its own revision"
+            )
         if sql:
-            text = migrate_sql(schema)
+            text = migrate_sql(schema, since=since)
             if as_json:
                 print_json({"schema": schema, "sql": text})
             else:

@@ -12,12 +12,12 @@ from attrs import evolve as replace
 from ...domain.commands import Enqueue
 from ...domain.decide import change
 from ...domain.job import JobSpec
-from ...domain.log import Change
-from ..codec import encode_spec
+from ..codec import digest, encode_spec
 from ..ports import Order, Receipt
+from .keys import Plan, plan
 from .picking import group_of
 from .storable import check_json, check_text
-from .tables import StoredItem
+from .tables import StoredItem, StoredRequest
 from .transaction import MemoryTransaction, statement
 
 
@@ -32,7 +32,7 @@ class MemoryProducer(MemoryTransaction):
         """Accept jobs, and items of groups, stamped with the database's time, in order.
 
         Raises DataRefused for what PostgreSQL could not store, and the domain's errors for an
-        order that contradicts itself.
+        order that contradicts itself or whose key is taken.
         """
         return self._accept(orders, self.session.read_time())
 
@@ -65,20 +65,35 @@ class MemoryProducer(MemoryTransaction):
 
     def _accept(self, orders: Sequence[Order], stamp: datetime) -> list[Receipt]:
         # All of them are decided before the first is written: an error leaves nothing behind.
-        births = [_birth(order, stamp) for order in orders if order.spec.group is None]
-        for born in births:
-            self.session.lock("job", born.after.id)
-        written = iter(births)
-        return [
-            self._accept_job(next(written))
+        births = {
+            place: change(None, _command(order, stamp))
+            for place, order in enumerate(orders)
             if order.spec.group is None
-            else self._accept_item(order.spec, stamp)
-            for order in orders
-        ]
+        }
+        made = plan(self.session, orders, births, lambda order: _command(order, stamp))
+        receipts = {
+            place: Receipt(job_id, None, self.xid, created=False)
+            for place, job_id in made.standing.items()
+        }
+        for place, order in enumerate(orders):
+            if place in made.births:
+                self.write(made.births[place])
+                receipts[place] = Receipt(made.births[place].after.id, None, self.xid)
+            elif order.spec.group is not None:
+                receipts[place] = self._accept_item(order.spec, stamp)
+        for moved in made.moves.values():
+            self.write(moved)
+        self._remember(orders, made, receipts)
+        return [receipts[place] for place in range(len(orders))]
 
-    def _accept_job(self, born: Change) -> Receipt:
-        self.write(born)
-        return Receipt(born.after.id, None, self.xid)
+    def _remember(self, orders: Sequence[Order], made: Plan, receipts: dict[int, Receipt]) -> None:
+        for key, place in made.requests.items():
+            check_text("key", key)
+            job_id = receipts[place].id
+            assert job_id is not None
+            self.session.requests.put(key, StoredRequest(job_id, digest(orders[place].spec)))
+        for place, first in made.twins.items():
+            receipts[place] = replace(receipts[first], created=False)
 
     def _accept_item(self, spec: JobSpec, at: datetime) -> Receipt:
         session = self.session
@@ -93,8 +108,8 @@ class MemoryProducer(MemoryTransaction):
         return Receipt(None, number, self.xid)
 
 
-def _birth(order: Order, at: datetime) -> Change:
-    """What becomes of a single job that is accepted at ``at``."""
+def _command(order: Order, at: datetime) -> Enqueue:
+    """What the domain is asked for a single job that is accepted at ``at``."""
     earliest = at + timedelta(seconds=order.delay)
     run_at = earliest if order.run_at is None else max(earliest, order.run_at)
-    return change(None, Enqueue(at, replace(order.spec, enqueued_at=at), run_at))
+    return Enqueue(at, replace(order.spec, enqueued_at=at), run_at)

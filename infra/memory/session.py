@@ -29,6 +29,7 @@ from .tables import (
     StoredEvidence,
     StoredItem,
     StoredJob,
+    StoredRequest,
     StoredWorker,
     Tables,
 )
@@ -75,6 +76,8 @@ class Session:
         self.events: Overlay[UUID, tuple[StoredEvent, ...]] = Overlay(tables.events)
         self.inbox: Overlay[int, StoredItem] = Overlay(tables.inbox)
         self.workers: Overlay[str, StoredWorker] = Overlay(tables.workers)
+        self.checkpoints: Overlay[str, datetime] = Overlay(tables.checkpoints)
+        self.requests: Overlay[str, StoredRequest] = Overlay(tables.requests)
         self.audit: list[StoredEvidence] = []
         self.ended: str | None = None
         with hub.condition:
@@ -138,7 +141,8 @@ class Session:
                 raise
             # The connection may have been lost during that step.
             self._check_open("commit")
-            for table in (self.jobs, self.events, self.inbox, self.workers):
+            tables = (self.jobs, self.events, self.inbox, self.workers, self.checkpoints)
+            for table in (*tables, self.requests):
                 table.commit()
             self.hub.tables.audit.extend(self.audit)
             self._end(COMMITTED)

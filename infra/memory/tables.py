@@ -71,6 +71,13 @@ class StoredEvidence(NamedTuple):
     evidence: Evidence
 
 
+class StoredRequest(NamedTuple):
+    """The job of an idempotency key, and the digest of what was asked for."""
+
+    job_id: UUID
+    digest: str
+
+
 @define
 class Tables:
     """Everything that is committed, and the sequences, which no rollback turns back."""
@@ -81,6 +88,8 @@ class Tables:
     inbox: dict[int, StoredItem] = field(factory=dict[int, StoredItem])
     workers: dict[str, StoredWorker] = field(factory=dict[str, StoredWorker])
     audit: list[StoredEvidence] = field(factory=list[StoredEvidence])
+    checkpoints: dict[str, datetime] = field(factory=dict[str, datetime])
+    requests: dict[str, StoredRequest] = field(factory=dict[str, StoredRequest])
     event_ids: Iterator[int] = field(factory=lambda: count(1))
     item_ids: Iterator[int] = field(factory=lambda: count(1))
     audit_ids: Iterator[int] = field(factory=lambda: count(1))

@@ -21,6 +21,7 @@ from ...domain.grouping import Arrival
 from ...domain.job import Job
 from ...domain.log import Change, Recorded
 from ...domain.states import State
+from ...projections.depth import Depth, Tally, depth
 from ...projections.row import from_row, to_row
 from ..codec import decode, decode_spec, encode
 from ..ports import Claim, DataRefused, Evidence, KeyArrivals
@@ -161,6 +162,25 @@ class MemoryTransaction:
     def lead(self, duty: str) -> bool:
         """Try to be the only one to do ``duty`` until this transaction ends."""
         return self.session.try_lock("duty", duty)
+
+    @statement
+    def due_again(self, duty: str, seconds: float) -> float:
+        """0.0 when ``duty`` is due again and now stamped, else in how many seconds it will be."""
+        self.session.lock("checkpoint", duty)
+        at, last = self.session.read_time(), self.session.checkpoints.get(duty)
+        left = 0.0 if last is None else seconds - (at - last).total_seconds()
+        if left <= 0.0 or left > seconds:
+            self.session.checkpoints.put(duty, at)
+            return 0.0
+        return left
+
+    @statement
+    def depth(self) -> Depth:
+        """How deep the whole queue is, by one count of everything."""
+        at = self.session.read_time()
+        states = (row.state for row in self.session.jobs.values())
+        counted = [Tally(State(each.state), each.held, each.due_at <= at, 1) for each in states]
+        return depth(counted, sum(1 for _ in self.session.inbox.values()))
 
     @statement
     def record(self, evidence: Sequence[Evidence]) -> None:

@@ -6,101 +6,93 @@ the same code.  Nothing here waits or knows a connection.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
-from datetime import UTC, datetime, timedelta
-from typing import Any, TypeAlias
+from collections.abc import Sequence
+from typing import TypeAlias
 
 from attrs import evolve as replace
 
-from ...domain.commands import Enqueue
-from ...domain.decide import decide
-from ...domain.events import Enqueued
-from ..codec import KINDS, encode_spec
+from ..codec import encode_spec
 from ..ports import Order, Receipt
-from .rows import numbers, texts, times, uuids
+from .accept_keys import accept_keyed
+from .accept_parts import Asking as Asking
+from .accept_parts import Question as Question
+from .accept_parts import Refused, explain, job_columns, parts
+from .accept_parts import Row as Row
+from .accept_requests import adopt, recall
+from .holders import moment_of
+from .rows import texts
 from .schema.name import Schema
 from .statements import enqueue
 
-Row: TypeAlias = Sequence[Any]
-Question: TypeAlias = tuple[str, dict[str, object]]
-Accepting: TypeAlias = Generator[Question, Sequence[Row], tuple[Receipt, ...]]
-
-#: What one statement carries at most.
-ROWS_MAX = 10_000
-BYTES_MAX = 16 * 1024 * 1024
-
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-MICROSECOND = timedelta(microseconds=1)
+Accepting: TypeAlias = Asking[tuple[Receipt, ...]]
 
 
 def accepting(schema: Schema, orders: Sequence[Order]) -> Accepting:
     """Accept orders in the transaction that answers: all of them or, with an error, none.
 
     Returns the receipts in the order of the orders.  Raises InvalidValue, as the domain does, for
-    a job that would expire before it starts.
+    a job that would expire before it starts, UniqueKeyTaken and IdempotencyConflict for keys that
+    others have.
     """
-    singles = [place for place, each in enumerate(orders) if each.spec.group is None]
-    items = [place for place, each in enumerate(orders) if each.spec.group is not None]
-    parts = [*_parts(orders, singles), *_parts(orders, items)]
-    receipts: dict[int, Receipt] = {}
-    if len(parts) > 1:
+    guarded = _writes_in_several_goes(orders)
+    if guarded:
         # A refusal of a later part must take the earlier ones back, whatever the caller does next.
         yield "savepoint leasebook_enqueue", {}
     try:
-        for part in parts:
-            chosen = [orders[place] for place in part]
-            single = chosen[0].spec.group is None
-            got = yield from (_jobs if single else _items)(schema, chosen)
-            receipts.update(zip(part, got, strict=True))
-    except _Refused as refused:
-        if len(parts) > 1:
+        receipts = yield from _accept(schema, orders)
+    except Refused as refused:
+        if guarded:
             yield "rollback to savepoint leasebook_enqueue", {}
         raise refused.why from None
-    if len(parts) > 1:
+    if guarded:
         yield "release savepoint leasebook_enqueue", {}
     return tuple(receipts[place] for place in range(len(orders)))
 
 
-class _Refused(Exception):
-    """The domain said no after the statement had written nothing."""
-
-    def __init__(self, why: Exception) -> None:
-        super().__init__()
-        self.why = why
-
-
-def _parts(orders: Sequence[Order], places: Sequence[int]) -> Iterator[list[int]]:
-    """The places cut into parts that a statement can carry."""
-    part: list[int] = []
-    size = 0
-    for place in places:
-        # Most characters are one byte in UTF-8, and the bound is no sharp one.
-        grown = len(orders[place].spec.args) + 400
-        if part and (len(part) >= ROWS_MAX or size + grown > BYTES_MAX):
-            yield part
-            part, size = [], 0
-        part.append(place)
-        size += grown
-    if part:
-        yield part
+def _accept(schema: Schema, orders: Sequence[Order]) -> Asking[dict[int, Receipt]]:
+    """Requests first, in order of their keys, then unique keys in theirs: everybody alike."""
+    known = yield from recall(schema, orders)
+    receipts = known.receipts
+    wanted = [place for place in range(len(orders)) if known.is_new(place)]
+    keyed = [place for place in wanted if orders[place].spec.unique_key is not None]
+    plain = [place for place in wanted if orders[place].spec.unique_key is None]
+    for part in _plain_parts(orders, plain):
+        chosen = [orders[place] for place in part]
+        single = chosen[0].spec.group is None
+        got = yield from (_jobs if single else _items)(schema, chosen)
+        receipts.update(zip(part, got, strict=True))
+    if keyed:
+        receipts.update((yield from accept_keyed(schema, orders, keyed)))
+    yield from adopt(schema, known)
+    return receipts
 
 
-def _jobs(schema: Schema, orders: Sequence[Order]) -> Generator[Question, Sequence[Row], Any]:
-    parameters: dict[str, object] = {
-        "ids": uuids([each.spec.id for each in orders]),
-        "run_ats": times([each.run_at for each in orders]),
-        "delays": numbers([timedelta(seconds=each.delay) // MICROSECOND for each in orders]),
-        "data": texts([encode_spec(each.spec) for each in orders]),
-        "kind": KINDS[Enqueued.kind],
-    }
-    rows = yield enqueue.accept_jobs(schema), parameters
+def _writes_in_several_goes(orders: Sequence[Order]) -> bool:
+    """Whether something may be written before a refusal."""
+    if len(orders) == 1:
+        only = orders[0]
+        return only.spec.unique_key is not None and only.idempotency_key is not None
+    if any(each.spec.unique_key is not None or each.idempotency_key is not None for each in orders):
+        return True
+    return len(_plain_parts(orders, range(len(orders)))) > 1
+
+
+def _plain_parts(orders: Sequence[Order], places: Sequence[int]) -> list[list[int]]:
+    """Single jobs, then items, in parts that a statement can carry."""
+    singles = [place for place in places if orders[place].spec.group is None]
+    items = [place for place in places if orders[place].spec.group is not None]
+    return [*parts(orders, singles), *parts(orders, items)]
+
+
+def _jobs(schema: Schema, orders: Sequence[Order]) -> Asking[list[Receipt]]:
+    rows = yield enqueue.accept_jobs(schema), job_columns(orders)
     refused, moment, xid = rows[0]
     if refused:
-        _explain(orders, EPOCH + moment * MICROSECOND)
+        explain(orders, moment_of(moment))
     return [Receipt(each.spec.id, None, xid) for each in orders]
 
 
-def _items(schema: Schema, orders: Sequence[Order]) -> Generator[Question, Sequence[Row], Any]:
+def _items(schema: Schema, orders: Sequence[Order]) -> Asking[list[Receipt]]:
     parameters: dict[str, object] = {
         "items": texts([each.spec.args for each in orders]),
         # The argument of a grouped job is its items, which come beside the spec.
@@ -109,20 +101,3 @@ def _items(schema: Schema, orders: Sequence[Order]) -> Generator[Question, Seque
     rows = yield enqueue.accept_items(schema), parameters
     ids, xid = rows[0]
     return [Receipt(None, number, xid) for number in ids]
-
-
-def birth(order: Order, at: datetime) -> Enqueue:
-    """The command that the domain is asked for an order accepted at ``at``."""
-    earliest = at + timedelta(seconds=order.delay)
-    run_at = earliest if order.run_at is None else max(earliest, order.run_at)
-    return Enqueue(at, replace(order.spec, enqueued_at=at), run_at)
-
-
-def _explain(orders: Sequence[Order], at: datetime) -> None:
-    """Let the domain say which order it refuses, and why."""
-    for order in orders:
-        try:
-            decide(None, birth(order, at))
-        except Exception as error:
-            raise _Refused(error) from None
-    raise AssertionError("the statement refused what the domain accepts")

@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Awaitable, Sequence
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 
 import psycopg
 from psycopg.rows import tuple_row
 
 from ..ports import Order, Receipt
-from .accept import Accepting, Question, Row, accepting
+from .accept import Asking, Question, Row, accepting
 from .caller_errors import CallerRefused, NoTransaction
 from .schema.name import Schema
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from sqlalchemy.orm import Session, scoped_session
 
 Receipts = tuple[Receipt, ...]
+T = TypeVar("T")
 
 BEGIN = (
     "Open one, as in `with Session(engine) as session, session.begin():`, and give the session, "
@@ -47,34 +48,40 @@ def accept(
     Raises NoTransaction when there is no transaction to join and CallerRefused for anything that
     is no caller; both before a statement is sent.
     """
+    return carry(caller, accepting(schema, orders))
+
+
+def carry(caller: object, questions: Asking[T]) -> T | Awaitable[T]:
+    """Ask ``questions`` in the caller's transaction; what they return, to be awaited by some.
+
+    Raises as ``accept`` does.
+    """
     if _is_psycopg(caller):
-        return _psycopg(caller, accepting(schema, orders))
+        return _psycopg(caller, questions)
     if _is_async_psycopg(caller):
-        return _async_psycopg(caller, accepting(schema, orders))
+        return _async_psycopg(caller, questions)
     # A caller that knows SQLAlchemy has loaded it; nobody else needs it.
     if type(caller).__module__.partition(".")[0] == "psycopg" or not _knows_sqlalchemy():
         raise _no_caller(caller)
-    return _sqlalchemy(schema, caller, orders)
+    return _sqlalchemy(caller, questions)
 
 
-def _sqlalchemy(
-    schema: Schema, caller: object, orders: Sequence[Order]
-) -> Receipts | Awaitable[Receipts]:
+def _sqlalchemy(caller: object, questions: Asking[T]) -> T | Awaitable[T]:
     from sqlalchemy import Connection
     from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession, async_scoped_session
     from sqlalchemy.orm import Session, scoped_session
 
     match caller:
         case Session() | scoped_session():
-            return _session(caller, accepting(schema, orders))
+            return _session(caller, questions)
         case Connection():
-            return _connection(caller, accepting(schema, orders))
+            return _connection(caller, questions)
         case AsyncSession():
-            return _async_session(caller, accepting(schema, orders))
+            return _async_session(caller, questions)
         case async_scoped_session():
-            return _async_session(caller(), accepting(schema, orders))
+            return _async_session(caller(), questions)
         case AsyncConnection():
-            return _async_connection(caller, accepting(schema, orders))
+            return _async_connection(caller, questions)
         case _:
             raise _no_caller(caller)
 
@@ -105,19 +112,19 @@ def _no_caller(caller: object) -> Exception:
     return CallerRefused(f"a {type(caller).__module__}.{name}")
 
 
-def _session(caller: Session | scoped_session[Session], questions: Accepting) -> Receipts:
+def _session(caller: Session | scoped_session[Session], questions: Asking[T]) -> T:
     return _connection(caller.connection(), questions)
 
 
-async def _async_session(caller: AsyncSession, questions: Accepting) -> Receipts:
+async def _async_session(caller: AsyncSession, questions: Asking[T]) -> T:
     return await caller.run_sync(_session, questions)
 
 
-async def _async_connection(caller: AsyncConnection, questions: Accepting) -> Receipts:
+async def _async_connection(caller: AsyncConnection, questions: Asking[T]) -> T:
     return await caller.run_sync(_connection, questions)
 
 
-def _connection(caller: Connection, questions: Accepting) -> Receipts:
+def _connection(caller: Connection, questions: Asking[T]) -> T:
     if caller.dialect.name != "postgresql":
         raise CallerRefused(f"a connection to {caller.dialect.name}", "Connect to PostgreSQL")
     if caller.dialect.driver not in ("psycopg", "psycopg_async"):
@@ -137,8 +144,8 @@ def _connection(caller: Connection, questions: Accepting) -> Receipts:
         while True:
             question = questions.send(ask(question))
     except StopIteration as stop:
-        receipts: Receipts = stop.value
-        return receipts
+        answer: T = stop.value
+        return answer
 
 
 def _check_psycopg(caller: psycopg.Connection[Any] | psycopg.AsyncConnection[Any]) -> None:
@@ -147,7 +154,7 @@ def _check_psycopg(caller: psycopg.Connection[Any] | psycopg.AsyncConnection[Any
         raise NoTransaction(*AUTOCOMMIT)
 
 
-def _psycopg(caller: psycopg.Connection[Any], questions: Accepting) -> Receipts:
+def _psycopg(caller: psycopg.Connection[Any], questions: Asking[T]) -> T:
     _check_psycopg(caller)
     with psycopg.Cursor(caller, row_factory=tuple_row) as cursor:
         try:
@@ -158,11 +165,11 @@ def _psycopg(caller: psycopg.Connection[Any], questions: Accepting) -> Receipts:
                 rows = cursor.fetchall() if cursor.description else ()
                 question = questions.send(rows)
         except StopIteration as stop:
-            receipts: Receipts = stop.value
-            return receipts
+            answer: T = stop.value
+            return answer
 
 
-async def _async_psycopg(caller: psycopg.AsyncConnection[Any], questions: Accepting) -> Receipts:
+async def _async_psycopg(caller: psycopg.AsyncConnection[Any], questions: Asking[T]) -> T:
     _check_psycopg(caller)
     async with psycopg.AsyncCursor(caller, row_factory=tuple_row) as cursor:
         try:
@@ -173,5 +180,5 @@ async def _async_psycopg(caller: psycopg.AsyncConnection[Any], questions: Accept
                 rows = await cursor.fetchall() if cursor.description else ()
                 question = questions.send(rows)
         except StopIteration as stop:
-            receipts: Receipts = stop.value
-            return receipts
+            answer: T = stop.value
+            return answer

@@ -42,7 +42,7 @@ def job_of(row: Sequence[Any]) -> Job:
         job_id, queue, priority, name, args, enqueued_at,
         retries, timeout, lease_seconds, on_exhausted,
         label, owner, subject, expires_at,
-        group_key, window, max_hold, max_size, hold_until,
+        group_key, window, max_hold, max_size, hold_until, unique_key,
         version, state, due_at, at, held, starts, attempts, interruptions,
         token, worker, started_at, items, outcome,
     ) = row  # fmt: skip
@@ -61,6 +61,7 @@ def job_of(row: Sequence[Any]) -> Job:
         group_key,
         None if window is None else group_of(window, max_hold, max_size),
         hold_until,
+        unique_key,
     )
     return Job(
         spec,

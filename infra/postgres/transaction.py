@@ -12,6 +12,8 @@ from ...domain.events import ItemsJoined
 from ...domain.evolve import fold
 from ...domain.job import Job
 from ...domain.log import Change, Recorded
+from ...domain.states import State
+from ...projections.depth import Depth, Tally, depth
 from ...projections.row import FORMAT, state_row
 from ..codec import KINDS
 from ..ports import Claim, Evidence, KeyArrivals
@@ -21,6 +23,7 @@ from .connection import Link, Row
 from .rows import job_of, numbers, recorded, texts, uuids
 from .schema.name import Schema
 from .statements import append, collect, look, pick, workers
+from .statements import depth as counting
 
 #: Before every due time there is.
 NO_FLOOR = "-infinity"
@@ -162,6 +165,21 @@ class PostgresTransaction:
         params = {"schema": self._schema.name, "duty": duty}
         ((ours,),) = self._link.ask(workers.lead(), params)
         return bool(ours)
+
+    def due_again(self, duty: str, seconds: float) -> float:
+        """0.0 when ``duty`` is due again and now stamped, else in how many seconds it will be."""
+        params = {"name": duty, "seconds": seconds}
+        if self._ask(counting.due_again, params):
+            return 0.0
+        ((left,),) = self._ask(counting.seconds_left, params)
+        return max(0.001, float(left))
+
+    def depth(self) -> Depth:
+        """How deep the whole queue is, by one count of everything."""
+        self._link.ask(counting.unbound(), {})
+        counted = self._ask(counting.tallies, {})
+        ((items,),) = self._ask(counting.items, {})
+        return depth([Tally(State(state), *rest) for state, *rest in counted], items)
 
     def record(self, evidence: Sequence[Evidence]) -> None:
         """Append to the audit log."""

@@ -69,7 +69,8 @@ class PostgresWakeup:
         with self._changed:
             if self._listener is None and not self._closed:
                 link = Link(self._dsn, self._settings, self._name)
-                self._listener = Listener(link, self._channel, self.poke)
+                silence = self._settings.silence_seconds
+                self._listener = Listener(link, self._channel, self.poke, silence)
                 self._listener.start()
             self._changed.wait_for(lambda: self._rung or self._closed, max(0.0, seconds))
             rung, self._rung = self._rung, False
@@ -107,7 +108,10 @@ class PostgresWakeup:
 class Listener:
     """A thread that calls ``heard`` for every burst of notifications, and once after each loss."""
 
-    def __init__(self, link: Link, channel: str, heard: Callable[[], None]) -> None:
+    def __init__(
+        self, link: Link, channel: str, heard: Callable[[], None], silence_seconds: float
+    ) -> None:
+        self._silence_seconds = silence_seconds
         self._link = link
         self._channel = channel
         self._heard = heard
@@ -140,6 +144,9 @@ class Listener:
     def _listen(self) -> None:
         """Hear until stopped.  Raises StoreUnavailable when the connection is lost."""
         connection = self._link.connection()
+        # A stopped process reads nothing: once its socket is full the server waits for it, with a
+        # snapshot in hand that keeps vacuum away.  This bounds the wait, over TCP.
+        self._link.say(f"set tcp_user_timeout = {round(self._silence_seconds * 1000)}")
         self._link.say(f'listen "{self._channel}"')
         self._heard()
         with selectors.DefaultSelector() as selector:

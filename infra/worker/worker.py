@@ -20,6 +20,7 @@ from .bell import Bell
 from .executor import Executor
 from .logs import log
 from .loop import TickLoop
+from .monitor import Monitor
 from .settings import WorkerSettings
 from .tick import Ticker
 
@@ -110,6 +111,7 @@ class Worker:
 
         threading.Thread(target=tick_thread, name="leasebook-tick", daemon=True).start()
         threading.Thread(target=self._listen, name="leasebook-wakeup", daemon=True).start()
+        Monitor(self.store, self._stop.is_set).start()
         clean = False
         try:
             await self._until_stopped(done)

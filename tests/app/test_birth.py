@@ -17,7 +17,7 @@ from leasebook.domain.errors import InvalidValue
 from leasebook.domain.values import OnExhausted
 from leasebook.infra.app.ids import new_id
 from leasebook.infra.ports import Order
-from leasebook.infra.postgres.accept import BYTES_MAX, birth
+from leasebook.infra.postgres.accept_parts import BYTES_MAX, birth
 from leasebook.infra.postgres.callers import accept
 from leasebook.infra.postgres.schema.name import Schema
 from leasebook.projections.row import FORMAT, from_row, to_row

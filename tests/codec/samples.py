@@ -37,8 +37,23 @@ GROUP = JobSpec(
     HOLD,
 )
 
+KEYED = JobSpec(
+    JOB,
+    "sync_page",
+    "[]",
+    AT,
+    "default",
+    5,
+    Policy(3, 600.0, 600.0, OnExhausted.HOLD),
+    unique_key="page ä",
+)
+
 SAMPLES: dict[str, tuple[e.Event, ...]] = {
-    "enqueued.v1": (e.Enqueued(AT, PLAIN, AT), e.Enqueued(AT, GROUP, LATER)),
+    "enqueued.v1": (
+        e.Enqueued(AT, PLAIN, AT),
+        e.Enqueued(AT, GROUP, LATER),
+        e.Enqueued(AT, KEYED, LATER),
+    ),
     "items_joined.v1": (
         e.ItemsJoined(AT, ("1",), (7,), (AT,), LATER),
         e.ItemsJoined(AT, ('{"n":[1,2.5]}', '"ö"'), (7, 2**53), (AT, LATER), LATER),
@@ -47,6 +62,7 @@ SAMPLES: dict[str, tuple[e.Event, ...]] = {
         e.GroupClosed(AT, CloseReason.FULL, AT),
         e.GroupClosed(AT, CloseReason.FLUSHED, AT),
     ),
+    "rescheduled.v1": (e.Rescheduled(AT, LATER),),
     "leased.v1": (e.Leased(AT, "w-1", LATER, 3),),
     "heartbeat.v1": (e.Heartbeat(AT, 2, LATER),),
     "released.v1": (

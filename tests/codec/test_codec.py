@@ -54,6 +54,7 @@ def births(draw: st.DrawFn) -> Event:
         draw(maybe),
         draw(st.none() | st.builds(Group, seconds, seconds, st.integers(1, 1_000))),
         draw(st.none() | times),
+        draw(maybe),
     )
     return e.Enqueued(at, spec, draw(times))
 
@@ -69,6 +70,7 @@ events = st.one_of(
     births(),
     joins(),
     st.builds(e.GroupClosed, times, st.sampled_from(CloseReason), times),
+    st.builds(e.Rescheduled, times, times),
     st.builds(e.Leased, times, texts, times, tokens),
     st.builds(e.Heartbeat, times, tokens, times),
     st.builds(e.Released, times, tokens, st.sampled_from(ReleaseReason), times, maybe),

@@ -18,6 +18,7 @@ from leasebook.domain.commands import (
     OpenGroup,
     Release,
     Renew,
+    Reschedule,
     TakeLease,
 )
 from leasebook.domain.decide import decide
@@ -47,6 +48,7 @@ def ask(command: type[Command], life: Life) -> Command:
         OpenGroup(now, group_spec(), (item(1),)),
         JoinItems(now, (item(2),)),
         CloseGroup(now),
+        Reschedule(now, at(9_000)),
         TakeLease(now, "w2"),
         Renew(at(300), token, at(900)),
         Complete(now, token),
@@ -68,6 +70,7 @@ ANSWERS: dict[type[Command], tuple[Answer, ...]] = {
                              ILLEGAL, ILLEGAL, ILLEGAL, ILLEGAL, ILLEGAL, ILLEGAL),
     JoinItems:   (ILLEGAL, REFUSED, ("items_joined",), REFUSED, REFUSED, REFUSED, REFUSED),
     CloseGroup:  (ILLEGAL, ILLEGAL, ("group_closed",), ILLEGAL, ILLEGAL, ILLEGAL, ILLEGAL),
+    Reschedule:  (ILLEGAL, ("rescheduled",), ILLEGAL, ILLEGAL, ("rescheduled",), ILLEGAL, ILLEGAL),
     TakeLease:   (ILLEGAL, ("leased",), ("leased",), ILLEGAL, ("leased",), ILLEGAL, ILLEGAL),
     Renew:       (ILLEGAL, STALE, STALE, ("heartbeat",), STALE, STALE, STALE),
     Complete:    (ILLEGAL, STALE, STALE, ("completed",), STALE, STALE, STALE),

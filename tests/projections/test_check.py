@@ -51,6 +51,13 @@ def group_life() -> Life:
     return Life().open_group(item(1), item(2)).join(item(3), seconds=5).lease(6).complete(7)
 
 
+def keyed_life(number: int, queue: str = "default") -> Life:
+    """A waiting job with a unique key."""
+    life = Life(count(1_000 * number))
+    life.do(Enqueue(at(0), spec(number, unique_key="k", queue=queue, retries=0)))
+    return life
+
+
 def lives() -> list[Life]:
     made = [full_life(), group_life(), *(in_state(state) for state in State)]
     made.append(Life().enqueue(retries=0).lease(1).expire(2))
@@ -63,6 +70,12 @@ def test_a_log_that_keeps_every_promise() -> None:
     for life in lives():
         assert found(life.stream) == set()
     assert list(check([])) == []
+
+
+def test_a_unique_key_may_come_again_when_its_job_has_ended_and_on_another_queue() -> None:
+    ended, again, elsewhere = keyed_life(1), keyed_life(2), keyed_life(3, "other")
+    ended.lease(1).complete(2)
+    assert found([*ended.stream, *again.stream, *elsewhere.stream]) == set()
 
 
 V = list[tuple[str, Callable[[], Log]]]
@@ -89,6 +102,8 @@ PLANTED: V = [
     ("I10", lambda: with_retries(in_state(State.FAILED), 1)),
     ("I10", lambda: broken(in_state(State.FAILED), 3, held=False)),
     ("I10", lambda: broken(in_state(State.FAILED), 3, outcome=Outcome.LOST, held=False)),
+    ("I11", lambda: [*keyed_life(1).stream, *keyed_life(2).stream]),
+    ("I11", lambda: [*keyed_life(1).lease(1).fail(2).stream, *keyed_life(2).stream]),
     ("I18", lambda: broken(group_life(), 2, due_at=at(61))),
     ("I18", lambda: broken(group_life(), 2, item_ids=(2, 1))),
     ("I18", lambda: broken(group_life(), 2, item_ids=(1,))),

@@ -18,6 +18,7 @@ from leasebook.domain.commands import (
     OpenGroup,
     Release,
     Renew,
+    Reschedule,
     TakeLease,
 )
 from leasebook.domain.decide import change
@@ -49,6 +50,7 @@ def specs(draw: st.DrawFn) -> JobSpec:
         draw(st.none() | st.just(at(2e6))),
         "key" if group else None,
         group,
+        unique_key=None if group else draw(words),
     )
 
 
@@ -67,6 +69,7 @@ def _next() -> list[Command]:
         made += [
             JoinItems(now, (item(n + 1),)),
             CloseGroup(now),
+            Reschedule(now, at(n * 1e6 + 700)),
             TakeLease(now, "w1"),
             Renew(now, 0, at(n * 1e6 + 500)),
             Fail(now, 0, "boom", 60),

@@ -112,6 +112,15 @@ job 01920000-0000-7000-8000-000000000001: sync_page
             "2026-03-01T14:03:32.115000+00:00; not held",
         ),
         (
+            Life().enqueue(run_at=3_600).reschedule(10, 70),
+            "moved to another time; due in 1 min, at 14:04:32.115",
+        ),
+        (
+            Life().enqueue(run_at=3_600).reschedule(10, 70).lease(70.5),
+            "leased by web-1 (start 1, attempt 1 of 4) "
+            "after waiting 1 min 10 s as asked and 500 ms for a worker",
+        ),
+        (
             Life().open_group(item(1)).close(4),
             "closed with 1 item, before it was full; due at once",
         ),

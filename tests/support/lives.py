@@ -21,6 +21,7 @@ from leasebook.domain.commands import (
     OpenGroup,
     Release,
     Renew,
+    Reschedule,
     TakeLease,
 )
 from leasebook.domain.decide import change
@@ -125,6 +126,10 @@ class Life:
 
     def close(self, seconds: float) -> Life:
         self.do(CloseGroup(at(seconds)))
+        return self
+
+    def reschedule(self, seconds: float, due: float) -> Life:
+        self.do(Reschedule(at(seconds), at(due)))
         return self
 
     def lease(self, seconds: float, worker: str = "w1") -> Life:

@@ -1,4 +1,4 @@
-"""The tables that release 0.1 needs, in the words in which the server describes them.
+"""The tables that this release needs, in the words in which the server describes them.
 
 This is what `check_schema` compares with the catalog, and nothing else reads it: statements are
 SQL, and migrations are history.  It is data and not SQLAlchemy's MetaData so that a worker starts
@@ -99,6 +99,7 @@ JOBS: Final = Table(
     group_max_hold double precision
     group_max_size bigint
     hold_until timestamp with time zone
+    unique_key text
     version bigint not null
     state text not null
     due_at timestamp with time zone not null
@@ -131,6 +132,13 @@ JOBS: Final = Table(
             "CREATE UNIQUE INDEX jobs_open_group ON jobs USING btree (queue, name, group_key) "
             "WHERE (state = 'grouped'::text)"
         ),
+        ("index", "jobs_unique_key"): (
+            "CREATE UNIQUE INDEX jobs_unique_key ON jobs USING btree (queue, unique_key) "
+            "WHERE (unique_key IS NOT NULL)"
+        ),
+        ("index", "jobs_subject"): (
+            "CREATE INDEX jobs_subject ON jobs USING btree (subject) WHERE (subject IS NOT NULL)"
+        ),
     },
 )
 
@@ -147,7 +155,13 @@ GROUP_INBOX: Final = Table(
     item json not null
     spec json not null
     """,
-    {("primary key", "group_inbox_pkey"): "PRIMARY KEY (id)"},
+    {
+        ("primary key", "group_inbox_pkey"): "PRIMARY KEY (id)",
+        ("index", "group_inbox_subject"): (
+            "CREATE INDEX group_inbox_subject ON group_inbox USING btree (subject) "
+            "WHERE (subject IS NOT NULL)"
+        ),
+    },
 )
 
 WORKERS: Final = Table(
@@ -187,10 +201,50 @@ AUDIT_LOG: Final = Table(
     },
 )
 
+REQUEST_KEYS: Final = Table(
+    "request_keys",
+    """
+    key text not null
+    job_id uuid not null
+    digest text not null
+    at timestamp with time zone not null with a default
+    """,
+    {("primary key", "request_keys_pkey"): "PRIMARY KEY (key)"},
+)
+
+CHECKPOINTS: Final = Table(
+    "checkpoints",
+    """
+    name text not null
+    at timestamp with time zone not null
+    """,
+    {("primary key", "checkpoints_pkey"): "PRIMARY KEY (name)"},
+)
+
+IMPORTED_ROWS: Final = Table(
+    "imported_rows",
+    """
+    source text not null
+    key text not null
+    at timestamp with time zone not null with a default
+    """,
+    {("primary key", "imported_rows_pkey"): "PRIMARY KEY (source, key)"},
+)
+
 VERSION: Final = Table(
     VERSION_TABLE,
     "version_num character varying(32) not null",
     {("primary key", f"{VERSION_TABLE}_pkc"): "PRIMARY KEY (version_num)"},
 )
 
-TABLES: Final = (JOB_EVENTS, JOBS, GROUP_INBOX, WORKERS, AUDIT_LOG, VERSION)
+TABLES: Final = (
+    JOB_EVENTS,
+    JOBS,
+    GROUP_INBOX,
+    WORKERS,
+    AUDIT_LOG,
+    REQUEST_KEYS,
+    CHECKPOINTS,
+    IMPORTED_ROWS,
+    VERSION,
+)

@@ -28,6 +28,7 @@ SPEC = (
     "group_max_hold",
     "group_max_size",
     "hold_until",
+    "unique_key",
 )
 
 #: Written by every event, in the order of ``projections.row.StateRow``.

@@ -58,10 +58,10 @@ select (select at from clock) as asked_at,
        chosen.id, chosen.queue, chosen.priority, chosen.name, chosen.args, chosen.enqueued_at,
        chosen.retries, chosen.timeout, chosen.lease_seconds, chosen.on_exhausted, chosen.label,
        chosen.owner, chosen.subject, chosen.expires_at, chosen.group_key, chosen.group_window,
-       chosen.group_max_hold, chosen.group_max_size, chosen.hold_until, chosen.version,
-       chosen.state, chosen.due_at, chosen.at, chosen.held, chosen.starts, chosen.attempts,
-       chosen.interruptions, chosen.lease, chosen.worker, chosen.started_at, chosen.items,
-       chosen.outcome
+       chosen.group_max_hold, chosen.group_max_size, chosen.hold_until, chosen.unique_key,
+       chosen.version, chosen.state, chosen.due_at, chosen.at, chosen.held, chosen.starts,
+       chosen.attempts, chosen.interruptions, chosen.lease, chosen.worker, chosen.started_at,
+       chosen.items, chosen.outcome
   from (select * from plain union all select * from suspect) as chosen
  order by chosen.place, chosen.due_at, chosen.seq
  limit %(limit)s

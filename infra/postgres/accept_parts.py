@@ -1,0 +1,85 @@
+"""What all ways of accepting orders have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from datetime import datetime, timedelta
+from typing import Any, NoReturn, TypeAlias, TypeVar
+
+from attrs import evolve as replace
+
+from ...domain.commands import Enqueue
+from ...domain.decide import decide
+from ...domain.events import Enqueued
+from ..codec import KINDS, encode_spec
+from ..ports import Order
+from .rows import numbers, texts, times, uuids
+
+Row: TypeAlias = Sequence[Any]
+Question: TypeAlias = tuple[str, dict[str, object]]
+T = TypeVar("T")
+Asking: TypeAlias = Generator[Question, Sequence[Row], T]
+
+#: What one statement carries at most.
+ROWS_MAX = 10_000
+BYTES_MAX = 16 * 1024 * 1024
+
+MICROSECOND = timedelta(microseconds=1)
+
+
+class Refused(Exception):
+    """The domain said no; what this call has written so far must be taken back."""
+
+    def __init__(self, why: Exception) -> None:
+        super().__init__()
+        self.why = why
+
+
+def parts(orders: Sequence[Order], places: Iterable[int]) -> Iterator[list[int]]:
+    """The places cut into parts that a statement can carry."""
+    part: list[int] = []
+    size = 0
+    for place in places:
+        # Most characters are one byte in UTF-8, and the bound is no sharp one.
+        grown = len(orders[place].spec.args) + 400
+        if part and (len(part) >= ROWS_MAX or size + grown > BYTES_MAX):
+            yield part
+            part, size = [], 0
+        part.append(place)
+        size += grown
+    if part:
+        yield part
+
+
+def chunks(values: Sequence[T]) -> Iterator[list[T]]:
+    """The values in pieces that a statement can carry, when they are short."""
+    for start in range(0, len(values), ROWS_MAX):
+        yield list(values[start : start + ROWS_MAX])
+
+
+def job_columns(orders: Sequence[Order]) -> dict[str, object]:
+    """The parameters of the statements that accept jobs."""
+    return {
+        "ids": uuids([each.spec.id for each in orders]),
+        "run_ats": times([each.run_at for each in orders]),
+        "delays": numbers([timedelta(seconds=each.delay) // MICROSECOND for each in orders]),
+        "data": texts([encode_spec(each.spec) for each in orders]),
+        "kind": KINDS[Enqueued.kind],
+    }
+
+
+def birth(order: Order, at: datetime) -> Enqueue:
+    """The command that the domain is asked for an order accepted at ``at``."""
+    earliest = at + timedelta(seconds=order.delay)
+    run_at = earliest if order.run_at is None else max(earliest, order.run_at)
+    return Enqueue(at, replace(order.spec, enqueued_at=at), run_at)
+
+
+def explain(orders: Sequence[Order], at: datetime) -> NoReturn:
+    """Let the domain say which order it refuses, and why."""
+    for order in orders:
+        try:
+            decide(None, birth(order, at))
+        except Exception as error:
+            raise Refused(error) from None
+    raise AssertionError("the statement refused what the domain accepts")

@@ -1,0 +1,63 @@
+with stamp as materialized (
+    select pg_catalog.clock_timestamp() as at
+), input as materialized (
+    select i.place, i.id, i.data::json as data, stamp.at, spec.*,
+           greatest(stamp.at + i.delay * interval '1 microsecond', i.run_at) as due_at
+      from unnest(%(ids)s::uuid[], %(run_ats)s::timestamptz[], %(delays)s::bigint[],
+                  %(data)s::text[])
+           with ordinality as i (id, run_at, delay, data, place)
+     cross join stamp
+     cross join lateral pg_catalog.json_to_record(i.data::json)
+        as spec (queue text, priority smallint, name text, args json, retries bigint,
+                 timeout float8, lease float8, on_exhausted text, label text, owner text,
+                 subject text, expires_at timestamptz, unique_key text)
+), verdict as materialized (
+    select exists (select from input where input.expires_at <= input.due_at) as refused
+), seen as materialized (
+    select input.*, j.holder
+      from input
+      left join lateral (
+           select pg_catalog.json_build_object(
+       'id', j.id, 'name', j.name, 'queue', j.queue, 'unique_key', j.unique_key,
+       'state', j.state, 'version', j.version, 'held', j.held, 'args', null::json,
+       'enqueued_at', (extract(epoch from j.enqueued_at) * 1000000)::bigint,
+       'expires_at', (extract(epoch from j.expires_at) * 1000000)::bigint,
+       'at', (extract(epoch from j.at) * 1000000)::bigint,
+       'due_at', (extract(epoch from j.due_at) * 1000000)::bigint) as holder
+             from "leasebook"."jobs" as j
+            where j.queue = input.queue and j.unique_key = input.unique_key
+              and pg_catalog.current_setting('transaction_isolation') = 'read committed'
+           offset 0
+           ) as j on true
+     where not (select refused from verdict)
+     order by input.place
+), numbered as materialized (
+    select free.*, pg_catalog.nextval(pg_catalog.pg_get_serial_sequence('"leasebook"."job_events"', 'event_id')::regclass) as seq
+      from (select seen.* from seen where seen.holder is null order by seen.place) as free
+), born as (
+    insert into "leasebook"."jobs" (
+           seq, format, id, queue, priority, name, args, enqueued_at, retries, timeout,
+           lease_seconds, on_exhausted, label, owner, subject, expires_at, unique_key,
+           version, state, due_at, at, items)
+    select n.seq, 1, n.id, n.queue, n.priority, n.name, n.args, n.at, n.retries, n.timeout,
+           n.lease, n.on_exhausted, n.label, n.owner, n.subject, n.expires_at, n.unique_key,
+           1, 'queued', n.due_at, n.at, '{}'
+      from numbered as n
+     order by n.queue collate "C", n.unique_key collate "C", n.place
+        on conflict (queue, unique_key) where unique_key is not null do nothing
+    returning id
+), logged as (
+    insert into "leasebook"."job_events" (job_id, version, event_id, at, kind, due_at, data)
+           overriding system value
+    select n.id, 1, n.seq, n.at, %(kind)s, n.due_at, n.data
+      from numbered as n
+      join born on born.id = n.id
+     order by n.place
+)
+select verdict.refused, (extract(epoch from stamp.at) * 1000000)::bigint as moment,
+       pg_catalog.pg_current_xact_id()::text::bigint as xid,
+       (select pg_catalog.array_agg(n.place)
+          from numbered as n join born on born.id = n.id) as born,
+       (select pg_catalog.json_agg(pg_catalog.json_build_array(seen.place, seen.holder))::text
+          from seen where seen.holder is not null) as held
+  from stamp cross join verdict
