@@ -85,7 +85,7 @@ def test_enqueue_an_item(leasebook: Leasebook, database_dsn: str) -> None:
     answer = leasebook(*words, "--dsn", database_dsn)
     assert answer.out == "item 1\n"
     document = leasebook(*words, "--json", "--dsn", database_dsn).document
-    assert document == {"id": None, "item_id": 2}
+    assert document == {"id": None, "item_id": 2, "created": True}
     stats = leasebook("stats", "--json", "--dsn", database_dsn).document
     assert stats[0]["inbox"] == 2
 
