@@ -116,7 +116,9 @@ class Budgets(RuleBasedStateMachine):
     @rule()
     def start(self) -> None:
         model = self.model
-        allowed = model.outcome is None and not model.running and self.now >= model.due
+        # Sums of seconds are compared as times, which are whole microseconds.
+        due = at(self.now) >= at(model.due)
+        allowed = model.outcome is None and not model.running and due
         self.ask(allowed, TakeLease(at(self.now), "w"))
         model.running = model.running or allowed
 
