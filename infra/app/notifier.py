@@ -3,8 +3,8 @@
 A transaction that notifies takes a lock of the whole server at its commit, so an enqueue only
 leaves its transaction's id here.  A thread asks the server, on a connection of its own, how the
 pending transactions ended: after 1, 2, 5 and 10 ms, then at twice the time before, at most 1 s.
-It rings once for all that committed within a millisecond.  A ring is a courtesy: when the server cannot be
-asked the ids are forgotten, and the workers' polling finds the jobs.
+It rings once for all that committed within a millisecond.  A ring is a courtesy: when the server
+cannot be asked the ids are forgotten, and the workers' polling finds the jobs.
 """
 
 from __future__ import annotations
