@@ -3,8 +3,8 @@
 A transaction that notifies takes a lock of the whole server at its commit, so an enqueue only
 leaves its transaction's id here.  A thread asks the server, on a connection of its own, how the
 pending transactions ended: after 1, 2, 5 and 10 ms, then at twice the time before, at most 1 s.
-It rings once for all that committed within 5 ms.  A ring is a courtesy: when the server cannot be
-asked the ids are forgotten, and the workers' polling finds the jobs.
+It rings once for all that committed within a millisecond.  A ring is a courtesy: when the server
+cannot be asked the ids are forgotten, and the workers' polling finds the jobs.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ log = get_logger("leasebook.notifier")
 
 FIRST_WAITS_SECONDS = (0.001, 0.002, 0.005, 0.01)
 WAIT_SECONDS_MAX = 1.0
-DEBOUNCE_SECONDS = 0.005
+DEBOUNCE_SECONDS = 0.001
 #: A busy producer rings no more often than so: its workers are awake anyway.
-QUIET_SECONDS = 0.02
+QUIET_SECONDS = 0.005
 #: After an error the server is left alone for so long.
 PAUSE_SECONDS = 1.0
 #: More open transactions than this are not watched; the oldest are forgotten first.
