@@ -31,6 +31,7 @@ SETTINGS: Mapping[str, object] = {
     "time to finish at a stop": WORKER.drain,
     "time to clean up after that": WORKER.cancel,
     "time to record how runs ended": WORKER.settle,
+    "time to sign off": WORKER.farewell,
     "an interrupted job counts as such for": WORKER.suspect_seconds,
     "lease": POLICY.lease,
     "time-out of a run": POLICY.timeout,

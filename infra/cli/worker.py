@@ -98,8 +98,9 @@ def worker(
 ) -> None:
     """Run the handlers of the book that MODULE:BOOK names, such as app:book.
 
-    Stops on SIGTERM and SIGINT: running handlers get --grace seconds. A second signal stops now,
-    a third ends the process at once.
+    Stops on SIGTERM and SIGINT: running handlers get --grace seconds, then 5 to clean up; with the
+    default the whole stop ends within 45 seconds. A second signal stops now, a third ends the
+    process at once.
     """
     if not no_death_detection and dead_after < BEATS_PER_DEATH * heartbeat:
         raise click.UsageError(
@@ -180,8 +181,10 @@ def serve(worker: Worker) -> bool:
 class Signals:
     """Counts the signals to stop: finish what runs, stop now, and at last end without a word.
 
-    The third is for a handler that blocks the loop, so that nobody could answer the first two; the
-    heartbeat child then ends the leases, as after any death.
+    The third is for a handler that blocks the loop, so that nobody could answer the first two.  So
+    that a stop is over in time without it, the system's own alarm ends the process when the time of
+    the stop is up: it needs no thread, and asks no handler.  Either way the heartbeat child then
+    ends the leases, as after any death.
     """
 
     loop: asyncio.AbstractEventLoop
@@ -193,6 +196,10 @@ class Signals:
         self.count += 1
         if self.count >= SIGNALS_MAX:
             os._exit(INTERRUPTED)
+        settings = self.worker.settings
+        seconds = settings.stop_seconds if self.count == 1 else settings.stop_now_seconds
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.setitimer(signal.ITIMER_REAL, seconds)
         if not self.loop.is_closed():
             self.loop.call_soon_threadsafe(self.worker.stop)
 

@@ -23,9 +23,6 @@ from .loop import TickLoop
 from .settings import WorkerSettings
 from .tick import Ticker
 
-#: What one call on the store in hand may take beyond the end of a stop.
-CALL_SECONDS = 2.0
-
 
 class Heartbeat(Protocol):
     """Beats for a worker from somewhere that its handlers cannot hold up."""
@@ -172,7 +169,7 @@ class Worker:
                 ticks.give_up_at = min(ticks.give_up_at, time.monotonic() + settle)
                 self._bell.wake()
                 # The tick thread may be in a call that answers no more: it dies with the process.
-                await self._any(settle + CALL_SECONDS, done)
+                await self._any(settle + self.settings.farewell / 2, done)
 
     async def _settled(self, done: asyncio.Event, seconds: float) -> bool:
         """Whether the tick thread ended within ``seconds``; a second ``stop`` cuts it short."""
