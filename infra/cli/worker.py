@@ -19,9 +19,11 @@ from ...domain.limits import check_seconds
 from ..app.book import Book
 from ..app.ids import new_id
 from ..postgres.dsn import connect
+from ..postgres.pooler import is_pooled
 from ..postgres.schema.check import require_schema
 from ..postgres.schema.name import Schema
 from ..worker.heart_process import ProcessHeartbeat
+from ..worker.logs import log
 from ..worker.settings import WorkerSettings
 from ..worker.worker import Worker
 from .logging import configure_logging
@@ -121,6 +123,8 @@ def worker(
     with answering(), load_book(target, dsn, schema) as book:
         with connect(book.dsn) as connection:
             require_schema(connection, Schema(book.schema))
+            if is_pooled(connection):
+                log.warning("database behind a pooler; no wake-ups, polling only", poll=poll)
         config: dict[str, object] = {
             "dsn": book.dsn,
             "schema": book.schema,

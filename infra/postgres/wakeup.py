@@ -2,7 +2,7 @@
 
 The listener is never inside a transaction, reads its socket as soon as something arrives, and
 sleeps in the kernel otherwise.  A bell that was deaf for a while rings once when it hears again,
-because nobody knows what it missed.
+because nobody knows what it missed.  Behind a pooler it is silent, and polling finds the jobs.
 """
 
 from __future__ import annotations
@@ -138,7 +138,15 @@ class Listener:
         self._stop_reader.close()
 
     def _listen(self) -> None:
-        """Hear until stopped.  Raises StoreUnavailable when the connection is lost."""
+        """Hear until stopped.  Raises StoreUnavailable when the connection is lost.
+
+        Behind a pooler nothing is heard: a session that listens there is lent to others, and the
+        notifications of one reach another.
+        """
+        if self._link.pooled:
+            self._link.close()
+            self._stopped.wait()
+            return
         connection = self._link.connection()
         self._link.say(f'listen "{self._channel}"')
         self._heard()
