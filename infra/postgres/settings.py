@@ -19,8 +19,8 @@ class Settings:
     goes unnoticed.  ``lock_seconds``, ``statement_seconds`` and ``idle_seconds`` bound, inside a
     transaction, one wait for a lock, one statement, and one pause between two statements.
     ``prepare_after`` executions a statement is prepared on the server; None never prepares, and
-    behind a pooler nothing is unless ``LEASEBOOK_PREPARE`` says so.  ``collect_keys`` group keys are collected at most in one
-    transaction, because each takes a place in the server's lock table.
+    behind a pooler nothing is unless ``LEASEBOOK_PREPARE`` says so.  ``collect_keys`` group keys
+    are collected at most in one transaction, because each takes a place in the server's lock table.
     """
 
     connect_seconds: float = field(default=10.0, validator=_seconds)

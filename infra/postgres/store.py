@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
+from time import monotonic
 
 from ...projections.row import FORMAT
 from ..codec import dumps
@@ -14,6 +15,7 @@ from .schema.name import DEFAULT, Schema
 from .settings import Settings
 from .statements import frame, look, workers
 from .transaction import PostgresTransaction
+from .wakeup import LISTENER
 
 
 class PostgresStore:
@@ -34,6 +36,7 @@ class PostgresStore:
         self._schema = Schema(schema)
         self._settings = settings or Settings()
         self._link = Link(dsn, self._settings, application_name)
+        self._listeners_at = float("-inf")
 
     @contextmanager
     def transaction(self) -> Generator[PostgresTransaction]:
@@ -81,8 +84,16 @@ class PostgresStore:
         return bool(self._link.once(begin, workers.beat(self._schema), {"worker": worker}))
 
     def beats(self) -> dict[str, int]:
-        """The beat counts of all living workers."""
+        """The beat counts of all living workers.
+
+        Listeners of stopped processes are ended on this occasion, as all who are dead may be.
+        """
         begin = frame.begin_look(self._settings)
+        silence = self._settings.silence_seconds
+        if monotonic() - self._listeners_at >= silence:
+            self._listeners_at = monotonic()
+            params = {"listener": LISTENER, "seconds": silence}
+            self._link.once(begin, workers.end_stuck_listeners(), params)
         return dict(self._link.once(begin, workers.beats(self._schema), {}))
 
     def close(self) -> None:

@@ -24,6 +24,8 @@ from .schema.name import DEFAULT, Schema
 from .settings import Settings
 from .statements import frame, workers
 
+#: The name of the sessions that listen, by which they are found when they are stuck.
+LISTENER = "leasebook wake-up"
 CLOSE_SECONDS_MAX = 5.0
 #: A listener that held this long has been well; the next loss starts the back-off anew.
 WELL_SECONDS = 60.0
@@ -46,7 +48,7 @@ class PostgresWakeup:
         dsn: str,
         schema: str = DEFAULT,
         *,
-        application_name: str = "leasebook wake-up",
+        application_name: str = LISTENER,
         settings: Settings | None = None,
     ) -> None:
         check_dsn(dsn)

@@ -49,6 +49,7 @@ FRAMES = {
     "begin_light": frame.begin_light(Settings()),
     "begin_look": frame.begin_look(Settings()),
     "begin_write": frame.begin_write(Settings()),
+    "worker_end_stuck_listeners": workers.end_stuck_listeners(),
     "worker_lead": workers.lead(),
     "worker_ring": workers.ring(),
 }
