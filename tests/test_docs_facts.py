@@ -32,6 +32,7 @@ SETTINGS: Mapping[str, object] = {
     "time to clean up after that": WORKER.cancel,
     "time to record how runs ended": WORKER.settle,
     "time to sign off": WORKER.farewell,
+    "a run past its time-out is ended by the heartbeat after": WORKER.overrun,
     "an interrupted job counts as such for": WORKER.suspect_seconds,
     "lease": POLICY.lease,
     "time-out of a run": POLICY.timeout,

@@ -22,7 +22,8 @@ class TypeOptions(TypedDict, total=False):
     """What ``@book.job(...)`` takes beside ``group``.
 
     ``timeout`` bounds one run and ``lease`` is the first term of a lease, both in seconds.
-    ``on_exhausted`` says whether a job that failed for good waits for an operator.
+    ``on_exhausted`` says whether a job that failed for good waits for an operator.  ``executor`` is
+    where a ``def`` handler runs: in a thread of the worker, or in a process of its own kind.
     """
 
     name: str
@@ -33,6 +34,7 @@ class TypeOptions(TypedDict, total=False):
     lease: float
     on_exhausted: Literal["hold", "drop"] | OnExhausted
     label: str | None
+    executor: Literal["thread", "process"]
 
 
 class EnqueueOptions(TypedDict, total=False):
@@ -101,6 +103,13 @@ def on_exhausted_of(value: object) -> OnExhausted:
         return OnExhausted(_any(value))
     except ValueError:
         raise InvalidValue("on_exhausted", kind(value), 'give "hold" or "drop"') from None
+
+
+def executor_of(value: object) -> str:
+    """What ``executor=`` means."""
+    if value not in ("thread", "process"):
+        raise InvalidValue("executor", kind(value), 'give "thread" or "process"')
+    return str(value)
 
 
 def group_of(value: object) -> Group | None:

@@ -9,6 +9,7 @@ import socket
 import sys
 import threading
 from collections.abc import Callable
+from functools import partial
 from types import FrameType
 
 import click
@@ -22,8 +23,9 @@ from ..postgres.dsn import connect
 from ..postgres.pooler import is_pooled
 from ..postgres.schema.check import require_schema
 from ..postgres.schema.name import Schema
-from ..worker.heart_process import ProcessHeartbeat
+from ..worker.heart_process import INTERRUPTION, ProcessHeartbeat
 from ..worker.logs import log
+from ..worker.processes import HandlerProcesses
 from ..worker.settings import WorkerSettings
 from ..worker.worker import Worker
 from .logging import configure_logging
@@ -155,6 +157,10 @@ def build(
         new_id=new_id,
         name=name,
         drain=drain,
+        processes=HandlerProcesses(
+            (sys.executable, "-m", "leasebook.infra.cli.hand"),
+            {name: config[name] for name in ("log_format", "log_level") if name in config},
+        ),
     )
 
 
@@ -169,6 +175,8 @@ def serve(worker: Worker) -> bool:
     try:
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, signals.on_signal)
+        signal.signal(INTERRUPTION, signals.on_interruption)
+        worker.unblock = partial(signal.pthread_kill, threading.get_ident(), INTERRUPTION)
         return loop.run_until_complete(worker.run())
     finally:
         left = asyncio.all_tasks(loop)
@@ -206,6 +214,10 @@ class Signals:
         signal.setitimer(signal.ITIMER_REAL, seconds)
         if not self.loop.is_closed():
             self.loop.call_soon_threadsafe(self.worker.stop)
+
+    def on_interruption(self, number: int, frame: FrameType | None) -> None:
+        """Asked for by the worker, or its heartbeat child, when the loop stands still."""
+        self.worker.break_in()
 
 
 def leave_within(seconds: float, code: int) -> None:

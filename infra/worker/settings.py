@@ -17,7 +17,9 @@ class WorkerSettings:
     gives handlers ``drain`` to finish, then ``cancel`` to clean up, then itself ``settle`` to
     record how they ended, and ``farewell`` for a call in hand and for signing off; the sum is
     ``stop_seconds``.  A job whose handler could not begin within ``begin`` after its lease,
-    because another one blocks the event loop, is given back.
+    because another one blocks the event loop, is given back.  A run past its time-out that the
+    worker has not ended after ``overrun`` is ended by the heartbeat; a process that besides shows
+    no sign of life for ``dead_after`` is killed.
     """
 
     concurrency: int = 10
@@ -31,6 +33,7 @@ class WorkerSettings:
     settle: float = 5.0
     farewell: float = 4.0
     begin: float = 1.0
+    overrun: float = 5.0
     suspect_seconds: float = SUSPECT_SECONDS_DEFAULT
     collect_items: int = 1_000
     collect_every: float = 0.1

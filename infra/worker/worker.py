@@ -20,6 +20,7 @@ from .bell import Bell
 from .executor import Executor
 from .logs import log
 from .loop import TickLoop
+from .processes import HandlerProcesses
 from .settings import WorkerSettings
 from .tick import Ticker
 
@@ -49,7 +50,9 @@ class Worker:
     """Leases jobs of a store and runs their handlers.
 
     ``store`` opens a store for the tick thread, ``new_id`` makes UUIDv7s.  ``run`` returns when the
-    worker has stopped: by ``stop``, or in a drain when nothing is left that is due.
+    worker has stopped: by ``stop``, or in a drain when nothing is left that is due.  ``unblock``
+    interrupts the loop's thread, which then calls ``break_in``: it frees a loop that a coroutine
+    blocks past its time-out.  ``processes`` is where handlers with ``executor="process"`` run.
     """
 
     store: Callable[[], Store]
@@ -61,6 +64,9 @@ class Worker:
     name: str
     code_version: str = ""
     drain: bool = False
+    unblock: Callable[[], None] | None = None
+    processes: HandlerProcesses | None = None
+    _executor: Executor | None = None
     _bell: Bell = field(factory=Bell)
     _stop: asyncio.Event = field(factory=asyncio.Event)
     _stop_now: asyncio.Event = field(factory=asyncio.Event)
@@ -71,6 +77,14 @@ class Worker:
             self._stop_now.set()
         self._stop.set()
 
+    def break_in(self) -> None:
+        """End the run that blocks the loop, if one does past its time-out, by an exception in it.
+
+        Called in the loop's thread from a signal handler, and nowhere else.
+        """
+        if self._executor is not None:
+            self._executor.break_in()
+
     async def run(self) -> bool:
         """Work until stopped; whether the end of every run could be recorded.
 
@@ -80,6 +94,8 @@ class Worker:
         store = self.store()
         enrolment = self._enroll(store)
         executor = Executor(loop, self._bell, self.handlers, self.settings.begin)
+        executor.unblock, executor.processes = self.unblock, self.processes
+        self._executor = executor
         queues = enrolment.queues
         ticker = Ticker(
             store, enrolment.id, queues, tuple(sorted(self.handlers)), self.settings, self.new_id
