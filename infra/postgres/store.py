@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 from time import monotonic
 
 from ...projections.row import FORMAT
 from ..codec import dumps
-from ..ports import Enrolment, Outlook
+from ..ports import Enrolment, Outlook, Stranger
 from .connection import Link
 from .rows import texts
 from .schema.name import DEFAULT, Schema
 from .settings import Settings
 from .statements import frame, look, workers
-from .transaction import PostgresTransaction
+from .transaction import NO_FLOOR, PostgresTransaction
 from .wakeup import LISTENER
 
 
@@ -51,12 +52,27 @@ class PostgresStore:
             link.abandon()
             raise
 
-    def outlook(self, queues: Sequence[str], names: Sequence[str]) -> Outlook:
-        """One read-only look at what is next."""
-        params = {"queues": texts(queues), "names": texts(names), "format": FORMAT}
+    def outlook(
+        self,
+        queues: Sequence[str],
+        names: Sequence[str],
+        since: datetime | None = None,
+        sample: int = 0,
+    ) -> Outlook:
+        """One read-only look at what is next, of what is due at ``since`` or later."""
+        params: dict[str, object] = {
+            "queues": texts(queues),
+            "names": texts(names),
+            "since": NO_FLOOR if since is None else since,
+            "format": FORMAT,
+        }
         begin = frame.begin_look(self._settings)
         ((at, due, lease_end, inbox),) = self._link.once(begin, look.outlook(self._schema), params)
-        return Outlook(at, due, lease_end, inbox)
+        strangers: list[Stranger] = []
+        if sample > 0:
+            rows = self._link.once(begin, look.strangers(self._schema), params | {"limit": sample})
+            strangers = [Stranger(*row) for row in rows]
+        return Outlook(at, due, lease_end, inbox, tuple(strangers))
 
     def enroll(self, worker: Enrolment) -> None:
         """Report a new worker for work, with its start in the audit log."""

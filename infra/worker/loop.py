@@ -16,7 +16,7 @@ from attrs import define, field
 from ...domain.admission import is_suspect
 from ...domain.job import Job
 from ...domain.pacing import backoff
-from ..ports import Outlook, Store, StoreUnavailable
+from ..ports import Outlook, Store, StoreUnavailable, Stranger
 from .answers import Report
 from .bell import Bell
 from .executor import Executor
@@ -30,6 +30,11 @@ LOOK_SECONDS_MIN = 0.05
 #: An inbox whose items the store refuses is left alone for so long.
 INBOX_PAUSE_SECONDS = 30.0
 LONG_AGO = float("-inf")
+#: So many due jobs are looked through for strangers, at the start and later.
+FIRST_SAMPLE_JOBS = 20_000
+SAMPLE_JOBS = 1_000
+#: A full look waits so many times as long as the last one took.
+FULL_LOOK_SHARE = 50
 LOOKING, TICKING = "look", "tick"
 
 
@@ -54,6 +59,10 @@ class TickLoop:
     _looked_at: float = LONG_AGO
     _collected_at: float = LONG_AGO
     _full_sweep_at: float = LONG_AGO
+    _full_look_at: float = LONG_AGO
+    _sample_at: float = LONG_AGO
+    _sample: int = FIRST_SAMPLE_JOBS
+    _strangers: set[Stranger] = field(factory=set[Stranger])
     _reconciled_at: float = LONG_AGO
     _in_vain: int = 0
     _doing: str = LOOKING
@@ -133,7 +142,8 @@ class TickLoop:
         )
         self._reports = ticked.settled.again
         if full_sweep:
-            self._full_sweep_at = now + self.settings.floor_seconds
+            took = (time.monotonic() - now) * FULL_LOOK_SHARE if self.ticker.crowded else 0.0
+            self._full_sweep_at = now + max(self.settings.floor_seconds, took)
         if collect:
             self._collected_at = now
             self._inbox = ticked.collected > 0
@@ -187,8 +197,18 @@ class TickLoop:
         """Ask what is next: how long to sleep, whether leases ended, whether all is done."""
         self._doing = LOOKING
         ticker = self.ticker
-        outlook = self.store.outlook(ticker.queues, ticker.names)
+        full = not ticker.crowded or now >= self._full_look_at
+        since = None if full else ticker.since
+        sample = self._sample if now >= self._sample_at else 0
+        outlook = self.store.outlook(ticker.queues, ticker.names, since, sample)
         self._looked_at = now
+        if sample:
+            self._sampled(outlook, now)
+        if full and ticker.crowded:
+            # However many strangers there are, passing them takes a small part of the time.
+            took = time.monotonic() - now
+            pause = max(self.settings.floor_seconds, took * FULL_LOOK_SHARE)
+            self._full_look_at = now + pause
         self._inbox = self._inbox or outlook.inbox
         wait = min(self.settings.poll, _seconds_to_next(outlook))
         if _due(outlook.next_lease_end, outlook.at):
@@ -200,9 +220,24 @@ class TickLoop:
         if _due(outlook.next_due, outlook.at):
             self._more = True
             self._in_vain += 1
+            if full and ticker.crowded:
+                self._full_sweep_at = now
         self._look_at = now + wait
-        if not (self._more or outlook.inbox) and self.settled:
+        if since is None and not (self._more or outlook.inbox) and self.settled:
             self.on_idle()
+
+    def _sampled(self, outlook: Outlook, now: float) -> None:
+        """Tell once of each name or format that is left alone."""
+        self._sample = SAMPLE_JOBS
+        self._sample_at = now + self.settings.floor_seconds
+        self.ticker.crowded = bool(outlook.strangers)
+        for each in outlook.strangers:
+            if each not in self._strangers:
+                self._strangers.add(each)
+                reason = "this worker has no handler of the name"
+                if each.format is not None:
+                    reason = f"row format {each.format} is of a newer release"
+                log.warning("jobs left alone", name=each.name, reason=reason)
 
     @property
     def _collect_at(self) -> float:

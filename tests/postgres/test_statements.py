@@ -31,6 +31,7 @@ STATEMENTS: dict[str, Callable[[Schema], str]] = {
     "collect_take_items": collect.take_items,
     "look_outlook": look.outlook,
     "look_rows": look.rows,
+    "look_strangers": look.strangers,
     "look_streams": look.streams,
     "pick_claim": pick.claim,
     "pick_leased_by": pick.leased_by,
