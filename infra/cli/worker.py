@@ -6,26 +6,23 @@ import asyncio
 import os
 import signal
 import socket
-import sys
 import threading
 from collections.abc import Callable
 from functools import partial
 from types import FrameType
 
 import click
-from attrs import define, evolve
+from attrs import define
 
 from ...domain.errors import InvalidValue
 from ...domain.limits import check_seconds
-from ..app.book import Book
-from ..app.ids import new_id
 from ..postgres.dsn import connect
 from ..postgres.pooler import is_pooled
 from ..postgres.schema.check import require_schema
 from ..postgres.schema.name import Schema
-from ..worker.heart_process import INTERRUPTION, ProcessHeartbeat
+from ..worker.build import BEATS_PER_DEATH, build
+from ..worker.heart_process import INTERRUPTION
 from ..worker.logs import log
-from ..worker.processes import HandlerProcesses
 from ..worker.settings import WorkerSettings
 from ..worker.worker import Worker
 from .logging import configure_logging
@@ -34,9 +31,6 @@ from .output import INTERRUPTED, UNAVAILABLE, answering, finish
 
 DEFAULTS = WorkerSettings()
 SECONDS_MAX = 86_400.0
-BEATS_PER_DEATH = 3
-BEATS_PER_LEASE = 4
-BEAT_SECONDS_MIN = 0.05
 SIGNALS_MAX = 3
 #: What cancelled tasks and, later, threads may take to end after the worker has stopped.
 TASK_SECONDS = 1.0
@@ -127,41 +121,11 @@ def worker(
             require_schema(connection, Schema(book.schema))
             if is_pooled(connection):
                 log.warning("database behind a pooler; no wake-ups, polling only", poll=poll)
-        config: dict[str, object] = {
-            "dsn": book.dsn,
-            "schema": book.schema,
-            "log_format": log_format,
-            "log_level": log_level,
-        }
-        clean = serve(build(book, settings, name, config, drain=drain))
+        logs: dict[str, object] = {"log_format": log_format, "log_level": log_level}
+        clean = serve(build(book, settings, name, logs, drain=drain))
         code = 0 if clean else UNAVAILABLE
         leave_within(EXIT_SECONDS, code)
         finish(code)
-
-
-def build(
-    book: Book, settings: WorkerSettings, name: str, config: dict[str, object], *, drain: bool
-) -> Worker:
-    """A worker on the book's store, with its heartbeat in a child process."""
-    command = (sys.executable, "-m", "leasebook.infra.cli.heart")
-    # A lease is renewed by the beat, so that even the shortest must live through several.
-    leases = [each.policy.lease for each in book.jobs.values()]
-    beat = min([settings.heartbeat, *(lease / BEATS_PER_LEASE for lease in leases)])
-    paced = evolve(settings, heartbeat=max(beat, BEAT_SECONDS_MIN))
-    return Worker(
-        store=book.store,
-        wakeup=book.wakeup(),
-        heartbeat=ProcessHeartbeat(command, config, paced),
-        handlers=book.jobs,
-        settings=settings,
-        new_id=new_id,
-        name=name,
-        drain=drain,
-        processes=HandlerProcesses(
-            (sys.executable, "-m", "leasebook.infra.cli.hand"),
-            {name: config[name] for name in ("log_format", "log_level") if name in config},
-        ),
-    )
 
 
 def serve(worker: Worker) -> bool:

@@ -53,6 +53,7 @@ class Worker:
     worker has stopped: by ``stop``, or in a drain when nothing is left that is due.  ``unblock``
     interrupts the loop's thread, which then calls ``break_in``: it frees a loop that a coroutine
     blocks past its time-out.  ``processes`` is where handlers with ``executor="process"`` run.
+    ``started`` is set once it has reported for work.
     """
 
     store: Callable[[], Store]
@@ -66,6 +67,7 @@ class Worker:
     drain: bool = False
     unblock: Callable[[], None] | None = None
     processes: HandlerProcesses | None = None
+    started: asyncio.Event = field(factory=asyncio.Event)
     _executor: Executor | None = None
     _bell: Bell = field(factory=Bell)
     _stop: asyncio.Event = field(factory=asyncio.Event)
@@ -123,6 +125,7 @@ class Worker:
 
         threading.Thread(target=tick_thread, name="leasebook-tick", daemon=True).start()
         threading.Thread(target=self._listen, name="leasebook-wakeup", daemon=True).start()
+        self.started.set()
         clean = False
         try:
             await self._until_stopped(done)
