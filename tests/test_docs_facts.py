@@ -40,6 +40,7 @@ WORKER_LINES = {
     "farewell": "time to sign off",
     "begin": "a handler must begin within",
     "overrun": "a run past its time-out is ended by the heartbeat after",
+    "outage_error": "an outage is an ERROR after",
     "suspect_seconds": "an interrupted job counts as such for",
     "collect_items": "items collected at once",
     "collect_every": "pause between two collections",

@@ -15,13 +15,12 @@ from attrs import define, field
 
 from ...domain.admission import is_suspect
 from ...domain.job import Job
-from ...domain.pacing import backoff
-from ..ports import Outlook, Store, StoreUnavailable, Stranger
+from ..ports import Outlook, Store, Stranger
 from .answers import Report
 from .bell import Bell
 from .executor import Executor
-from .failure import describe
 from .logs import log, log_changes, log_refusals
+from .outage import Outage
 from .settings import WorkerSettings
 from .tick import Ask, Ticked, Ticker, sweep
 
@@ -66,9 +65,10 @@ class TickLoop:
     _reconciled_at: float = LONG_AGO
     _in_vain: int = 0
     _doing: str = LOOKING
-    _failing: str | None = None
-    _failures: int = 0
-    _failing_since: float = LONG_AGO
+    _outage: Outage = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._outage = Outage(self.settings.outage_error)
 
     def stop(self) -> None:
         """Lease nothing more; the loop ends when the last run has been settled."""
@@ -91,10 +91,8 @@ class TickLoop:
                 return
             try:
                 self._step()
-            except StoreUnavailable as error:
-                self._unavailable("store unavailable", error)
             except Exception as error:
-                self._unavailable("tick failed", error)
+                self._unavailable(error)
 
     @property
     def settled(self) -> bool:
@@ -110,6 +108,10 @@ class TickLoop:
         if rung:
             self._more = self._inbox = True
             self._in_vain = 0
+        if (pause := self._outage.patience(now, stopping=self.stopping)) > 0:
+            # Neither a ring nor the end of a run is a reason to ask a store that is away.
+            self.bell.wait(min(pause, max(0.0, self.give_up_at - now)))
+            return
         free = 0 if self.stopping else self.settings.concurrency - len(self.running)
         slots = free if self.executor.responsive(now) else 0
         hungry = self._more and slots > 0
@@ -254,26 +256,12 @@ class TickLoop:
             until = min(until, self._collect_at)
         return max(0.0, until - now)
 
-    def _unavailable(self, event: str, error: Exception) -> None:
-        """Wait before the next try, longer each time; one line at the start of each trouble."""
-        now = time.monotonic()
-        if self._failing is None:
-            self._failing_since = now
-        if self._failing != self._doing:
-            self._failing = self._doing
-            if isinstance(error, StoreUnavailable):
-                log.warning(event, error=str(error)[:300])
-            else:
-                log.error(event, error=describe(error), exc_info=True)
-        self._failures += 1
-        self.bell.wait(min(backoff(self._failures), max(0.0, self.give_up_at - now)))
+    def _unavailable(self, error: Exception) -> None:
+        """Wait before the next try, longer each time."""
+        self._outage.failed(self._doing, error, time.monotonic())
 
     def _recovered(self, doing: str) -> None:
-        """What failed has succeeded.  (A look may go through while no tick does, on a standby.)"""
-        if self._failing == doing:
-            outage = time.monotonic() - self._failing_since
-            log.info("store available again", failures=self._failures, seconds=round(outage, 1))
-            self._failures, self._failing = 0, None
+        if self._outage.succeeded(doing, time.monotonic()):
             self._more = True
 
 

@@ -19,7 +19,8 @@ class WorkerSettings:
     ``stop_seconds``.  A job whose handler could not begin within ``begin`` after its lease,
     because another one blocks the event loop, is given back.  A run past its time-out that the
     worker has not ended after ``overrun`` is ended by the heartbeat; a process that besides shows
-    no sign of life for ``dead_after`` is killed.
+    no sign of life for ``dead_after`` is killed.  An outage of the store is an ERROR once it has
+    lasted for ``outage_error``.
     """
 
     concurrency: int = 10
@@ -34,6 +35,7 @@ class WorkerSettings:
     farewell: float = 4.0
     begin: float = 1.0
     overrun: float = 5.0
+    outage_error: float = 60.0
     suspect_seconds: float = SUSPECT_SECONDS_DEFAULT
     collect_items: int = 1_000
     collect_every: float = 0.1

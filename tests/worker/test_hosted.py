@@ -44,9 +44,8 @@ def folder(yard: Yard, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def hosted(grace: float = 20.0, **options: Any) -> HostedWorker:
-    return app.book.worker(
-        **{"grace": grace, "poll": 0.2, "heartbeat": 0.25, "dead_after": 1.0, **options}
-    )
+    paces: dict[str, Any] = {"grace": grace, "poll": 0.2, "heartbeat": 0.25, "dead_after": 1.0}
+    return app.book.worker(**{**paces, **options})
 
 
 async def until(ask: Callable[[], object]) -> None:
