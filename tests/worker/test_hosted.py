@@ -8,7 +8,9 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -18,7 +20,9 @@ from leasebook.domain.errors import InvalidValue
 from leasebook.domain.events import Released
 from leasebook.domain.values import ReleaseReason
 from leasebook.infra.ports import StoreUnavailable
+from leasebook.infra.worker.heart_process import Guard
 from leasebook.infra.worker.hosted import HostedWorker
+from leasebook.infra.worker.settings import WorkerSettings
 from tests.support.source import TOP
 from tests.support.workers import eventually
 from tests.support.yard import Yard
@@ -110,6 +114,54 @@ def test_a_host_that_is_killed_is_noticed_at_once(yard: Yard) -> None:
         host.kill()
         host.wait()
     eventually(lambda: yard.kinds(receipt)[-1] == "lease_expired", "its lease is ended")
+
+
+@pytest.mark.fault
+@pytest.mark.acceptance("A11")
+def test_a11_a_handler_that_blocks_the_host_loses_its_lease_in_time(yard: Yard) -> None:
+    """Nobody interrupts a program that is not ours: the loop is free when the handler ends."""
+    with yard.caller() as caller:
+        receipt = app.blocks_the_loop.enqueue(caller, "go")
+
+    def free() -> None:
+        yard.over(receipt)
+        yard.open("go")
+
+    async def main() -> None:
+        async with hosted():
+            freeing = threading.Thread(target=free)
+            freeing.start()
+            await until(lambda: not freeing.is_alive())
+        with yard.caller() as caller:
+            app.quick.enqueue(caller, 1)
+
+    asyncio.run(main())
+    assert yard.job(receipt).outcome == "lost"
+
+
+@pytest.mark.parametrize(
+    ("kill", "silence", "sent"),
+    [
+        (True, 0.0, [signal.SIGURG]),
+        (True, 9.0, [signal.SIGKILL]),
+        (False, 9.0, []),
+    ],
+)
+def test_only_a_worker_of_its_own_is_interrupted_or_killed(
+    monkeypatch: pytest.MonkeyPatch, kill: bool, silence: float, sent: list[int]
+) -> None:
+    heart: Any = SimpleNamespace(
+        overran=True, settings=WorkerSettings(dead_after=5.0), worker="w", signs_of_life=bool
+    )
+    signals: list[int] = []
+    monkeypatch.setattr(os, "kill", lambda pid, number: signals.append(number))
+    guard = Guard(heart, os.getppid(), kill=kill, heard_at=time.monotonic() - silence)
+    guard.look()
+    assert signals == sent
+    guard.heard()
+    heart.overran = False
+    guard.look()
+    assert signals == sent
 
 
 def test_a_worker_that_cannot_start_says_so(yard: Yard) -> None:
