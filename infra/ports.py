@@ -64,18 +64,31 @@ class KeyArrivals:
     arrivals: tuple[Arrival, ...]
 
 
+@frozen(order=True)
+class Stranger:
+    """Due jobs that a worker leaves alone: it does not know their name, or not their ``format``.
+
+    ``format`` is the row format of a newer release, None where the name is what it does not know.
+    """
+
+    name: str
+    format: int | None
+
+
 @frozen
 class Outlook:
     """What an idle worker wants to know.
 
     ``next_due`` is when the next waiting job of its queues and names is due, ``next_lease_end``
-    when the next lease of anybody ends (both may have passed), ``inbox`` whether items wait.
+    when the next lease of anybody ends (both may have passed), ``inbox`` whether items wait,
+    ``strangers`` what is among the first due jobs that it leaves alone, in order of name.
     """
 
     at: datetime
     next_due: datetime | None
     next_lease_end: datetime | None
     inbox: bool
+    strangers: tuple[Stranger, ...] = ()
 
 
 @frozen
@@ -188,8 +201,18 @@ class Store(Protocol):
         """
         ...
 
-    def outlook(self, queues: Sequence[str], names: Sequence[str]) -> Outlook:
-        """One read-only look at what is next."""
+    def outlook(
+        self,
+        queues: Sequence[str],
+        names: Sequence[str],
+        since: datetime | None = None,
+        sample: int = 0,
+    ) -> Outlook:
+        """One read-only look at what is next, of what is due at ``since`` or later.
+
+        The first ``sample`` due jobs of each queue and priority, and those from ``since`` on, are
+        looked through for strangers; with none the answer names no strangers.
+        """
         ...
 
     def enroll(self, worker: Enrolment) -> None:

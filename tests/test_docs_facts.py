@@ -12,6 +12,7 @@ from leasebook.domain import Group, Policy, Retry, State
 from leasebook.domain import limits as limit
 from leasebook.infra.cli import COMMANDS
 from leasebook.infra.cli import output as ends
+from leasebook.infra.postgres.pooler import PREPARE_DEFAULT
 from leasebook.infra.postgres.settings import Settings
 from leasebook.infra.worker.settings import WorkerSettings
 from leasebook.projections.check import INVARIANTS
@@ -23,15 +24,44 @@ ARCHITECTURE = (TOP / "ARCHITECTURE.md").read_text("utf-8")
 README = (TOP / "README.md").read_text("utf-8")
 
 WORKER, DATABASE, POLICY, RETRY = WorkerSettings(), Settings(), Policy(), Retry()
+#: Set by leasebook for its own children.
+INTERNAL_VARIABLES: frozenset[str] = frozenset()
+#: Every field of the worker's settings and of a connection's, by its line in the table.
+WORKER_LINES = {
+    "concurrency": "runs at once",
+    "queues": "queues",
+    "poll": "longest sleep between two looks",
+    "heartbeat": "heartbeat",
+    "dead_after": "silence after which a worker is dead",
+    "death_detection": "death detection",
+    "drain": "time to finish at a stop",
+    "cancel": "time to clean up after that",
+    "settle": "time to record how runs ended",
+    "farewell": "time to sign off",
+    "begin": "a handler must begin within",
+    "overrun": "a run past its time-out is ended by the heartbeat after",
+    "outage_error": "an outage is an ERROR after",
+    "suspect_seconds": "an interrupted job counts as such for",
+    "collect_items": "items collected at once",
+    "collect_every": "pause between two collections",
+    "sweep_jobs": "leases ended at once",
+    "floor_seconds": "all due jobs are looked through every",
+}
+DATABASE_LINES = {
+    "connect_seconds": "making a connection",
+    "silence_seconds": "silence after which a connection is lost",
+    "lock_seconds": "one wait for a lock",
+    "statement_seconds": "one statement",
+    "idle_seconds": "one pause inside a transaction",
+    "prepare_after": "executions before a statement is prepared",
+    "collect_keys": "group keys collected at once",
+}
 SETTINGS: Mapping[str, object] = {
-    "runs at once": WORKER.concurrency,
-    "longest sleep between two looks": WORKER.poll,
-    "heartbeat": WORKER.heartbeat,
-    "silence after which a worker is dead": WORKER.dead_after,
-    "time to finish at a stop": WORKER.drain,
-    "time to clean up after that": WORKER.cancel,
-    "time to record how runs ended": WORKER.settle,
-    "an interrupted job counts as such for": WORKER.suspect_seconds,
+    **{line: getattr(WORKER, name) for name, line in WORKER_LINES.items()},
+    **{line: getattr(DATABASE, name) for name, line in DATABASE_LINES.items()},
+    "queues": "of the book",
+    "death detection": "on",
+    "preparing statements": PREPARE_DEFAULT,
     "lease": POLICY.lease,
     "time-out of a run": POLICY.timeout,
     "retries": RETRY.retries,
@@ -39,9 +69,6 @@ SETTINGS: Mapping[str, object] = {
     "cap of a growing delay": RETRY.cap,
     "items of a group": fields(Group).max_size.default,
     "priority": limit.PRIORITY_DEFAULT,
-    "one statement": DATABASE.statement_seconds,
-    "one wait for a lock": DATABASE.lock_seconds,
-    "making a connection": DATABASE.connect_seconds,
     "arguments": limit.ARGS_BYTES_MAX,
     "result": limit.RESULT_BYTES_MAX,
     "text of an error": limit.ERROR_CHARS_MAX,
@@ -65,12 +92,23 @@ def rows(text: str, heading: str) -> Iterator[list[str]]:
 
 def test_settings() -> None:
     told = {
-        name: float(default.split()[0].replace(",", ""))
+        name: float(default.split()[0].replace(",", "")) if default[0].isdigit() else default
         for name, _, default in rows(OPERATING, "setting")
     }
     assert told == SETTINGS
+    assert WORKER.queues == ()
+    assert WORKER.death_detection is True
+    assert list(WORKER_LINES) == [each.name for each in fields(WorkerSettings)]
+    assert list(DATABASE_LINES) == [each.name for each in fields(Settings)]
     assert limit.LABEL_BYTES_MAX == limit.KEY_BYTES_MAX
     assert RETRY.retries == POLICY.retries
+
+
+def test_every_variable_that_is_read_is_told() -> None:
+    source = "".join(path.read_text("utf-8") for path in modules("infra"))
+    read = {name for name in re.findall(r"\bLEASEBOOK_[A-Z_]+\b", source) if name[-1] != "_"}
+    told = [cells[0].strip("`") for cells in rows(OPERATING, "variable")]
+    assert sorted(read - INTERNAL_VARIABLES) == sorted(told)
 
 
 def test_options_of_the_settings_exist() -> None:
@@ -129,7 +167,7 @@ def test_the_code_map_lists_every_package() -> None:
 
 
 @pytest.mark.parametrize("page", ["ARCHITECTURE.md", "README.md", *["docs/" + name for name in (
-    "handlers.md", "operating.md", "embedding.md")]])  # fmt: skip
+    "handlers.md", "operating.md", "deploying.md", "embedding.md")]])  # fmt: skip
 def test_paths_and_links_exist(page: str) -> None:
     text = (TOP / page).read_text("utf-8")
     folder = (TOP / page).parent

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from sqlalchemy import Engine
 
     from ..postgres.server import ServerLease
+    from ..worker.hosted import HostedWorker
+    from ..worker.hosting import HostedOptions
     from .typed import AsyncCaller, SyncCaller
 
 P = ParamSpec("P")
@@ -110,7 +112,8 @@ class Book(Subjects):
 
         Options (see TypeOptions): ``name``, the function's own by default; ``queue``, ``priority``
         (0-9, higher first), ``retry`` (a Retry, or a number of retries), ``timeout`` and ``lease``
-        in seconds, ``group``, ``on_exhausted`` ("hold" or "drop"), ``label``.
+        in seconds, ``group``, ``on_exhausted`` ("hold" or "drop"), ``label``, and
+        ``executor`` ("thread" or "process") for a ``def`` handler.
 
         Raises InvalidValue for an option, HandlerRefused for a function that cannot be a handler,
         NameTaken when the name has one.
@@ -185,6 +188,34 @@ class Book(Subjects):
         dsn = self.dsn
         check_dsn(dsn)
         return create_engine("postgresql+psycopg://", creator=lambda: psycopg.connect(dsn))
+
+    def worker(
+        self,
+        *,
+        concurrency: int = 10,
+        queues: Sequence[str] = (),
+        grace: float = 30.0,
+        **options: Unpack[HostedOptions],
+    ) -> HostedWorker:
+        """A worker inside this program, for as long as ``async with book.worker(...)`` lasts.
+
+        ``concurrency`` runs at once, of all queues of the book's job types or of ``queues`` only;
+        ``grace`` seconds to finish when the block is left.  Options as of ``leasebook worker``:
+        ``name``, ``poll``, ``heartbeat`` and ``dead_after`` in seconds; ``heartbeat_in`` is
+        "process", or "thread" where no child can be started.  Raises InvalidValue for an option; on
+        entry SchemaIncomplete and StoreUnavailable.
+        """
+        from ..worker.hosting import hosted
+
+        return hosted(self, concurrency, tuple(queues), grace, options)
+
+    def require_schema(self) -> None:
+        """Raise SchemaIncomplete or SchemaNewer unless the database has this release's tables."""
+        from ..postgres.dsn import connect
+        from ..postgres.schema.check import require_schema
+
+        with connect(self.dsn) as connection:
+            require_schema(connection, self._schema)
 
     def close(self) -> None:
         """Stop ringing and give back the embedded server.  The book can be used again."""

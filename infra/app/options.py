@@ -22,7 +22,8 @@ class TypeOptions(TypedDict, total=False):
     """What ``@book.job(...)`` takes beside ``group``.
 
     ``timeout`` bounds one run and ``lease`` is the first term of a lease, both in seconds.
-    ``on_exhausted`` says whether a job that failed for good waits for an operator.
+    ``on_exhausted`` says whether a job that failed for good waits for an operator.  ``executor`` is
+    where a ``def`` handler runs: in a thread of the worker, or in a process of its own kind.
     """
 
     name: str
@@ -33,6 +34,7 @@ class TypeOptions(TypedDict, total=False):
     lease: float
     on_exhausted: Literal["hold", "drop"] | OnExhausted
     label: str | None
+    executor: Literal["thread", "process"]
 
 
 class SharedOptions(TypedDict, total=False):
@@ -135,6 +137,13 @@ def on_conflict_of(value: object) -> OnConflict:
         raise InvalidValue(
             "on_conflict", kind(value), 'give "reject", "keep" or "replace"'
         ) from None
+
+
+def executor_of(value: object) -> str:
+    """What ``executor=`` means."""
+    if value not in ("thread", "process"):
+        raise InvalidValue("executor", kind(value), 'give "thread" or "process"')
+    return str(value)
 
 
 def group_of(value: object) -> Group | None:

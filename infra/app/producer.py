@@ -43,7 +43,7 @@ class Submit(Protocol):
 
 @frozen
 class Defaults:
-    """What a job type gives to each of its jobs."""
+    """What a job type gives to each of its jobs, and where workers run them."""
 
     name: str
     queue: str
@@ -51,6 +51,7 @@ class Defaults:
     policy: Policy
     group: Group | None
     label: str | None
+    executor: str = "thread"
 
 
 def make_order(defaults: Defaults, args: Json, options: Mapping[str, object]) -> Order:

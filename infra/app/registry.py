@@ -23,6 +23,7 @@ from .options import (
     KEYS,
     TYPE_OPTIONS,
     check_known,
+    executor_of,
     group_of,
     lease_of,
     on_exhausted_of,
@@ -38,13 +39,17 @@ class JobType:
     """A registered handler.
 
     ``name`` is what its jobs are called in the database, ``retry`` the policy between attempts,
-    ``is_async`` whether the handler is a coroutine function.
+    ``is_async`` whether the handler is a coroutine function, ``executor`` where it runs if it is
+    none: "thread" or "process".
     """
+
+    executor: str = "thread"
 
     def __init__(self, face: Face, defaults: Defaults, retry: Retry, submit: Submit) -> None:
         self.face = face
         self.defaults = defaults
         self.retry = retry
+        self.executor = defaults.executor
         self._submit = submit
 
     @property
@@ -207,10 +212,28 @@ def parts_of(
         policy,
         group,
         optional_text("label", options.get("label"), limits.LABEL_BYTES_MAX),
+        executor_of(options.get("executor", "thread")),
     )
+    if defaults.executor == "process":
+        _check_process(face)
     if group is None:
         _check_defaults(face)
     return face, defaults, retry
+
+
+def _check_process(face: Face) -> None:
+    """A process finds its handler by module and name, and has no event loop."""
+    if face.is_async:
+        raise HandlerRefused(
+            face.name, None, "it is a coroutine", 'Write `def`, or leave out executor="process"'
+        )
+    if "<locals>" in face.handler.__qualname__:
+        raise HandlerRefused(
+            face.name,
+            None,
+            "another process cannot import it from inside a function",
+            "Define it at the top of a module",
+        )
 
 
 def _check_defaults(face: Face) -> None:

@@ -32,8 +32,9 @@ def chosen_dsn(dsn: str | None, environ: Mapping[str, str]) -> str | None:
             given = ", ".join(names[each] for each in parts)
             raise InvalidValue(names[part], f"nothing beside {given}", "set it, or LEASEBOOK_DSN")
     parts["user"] = WORKER_ROLE
-    if environ.get("LEASEBOOK_WORKER_PASSWORD"):
-        parts["password"] = environ["LEASEBOOK_WORKER_PASSWORD"]
+    # An empty password, not none: else libpq would send the one of PGPASSWORD, an owner's perhaps.
+    # (A line of ~/.pgpass is for this very role, and is still used.)
+    parts["password"] = environ.get("LEASEBOOK_WORKER_PASSWORD", "")
     return " ".join(f"{part}={_quote(value)}" for part, value in parts.items())
 
 

@@ -7,22 +7,23 @@ import gc
 import os
 import signal
 import socket
-import sys
 import threading
 from collections.abc import Callable
+from functools import partial
 from types import FrameType
 
 import click
-from attrs import define, evolve
+from attrs import define
 
 from ...domain.errors import InvalidValue
 from ...domain.limits import check_seconds
-from ..app.book import Book
-from ..app.ids import new_id
 from ..postgres.dsn import connect
+from ..postgres.pooler import is_pooled
 from ..postgres.schema.check import require_schema
 from ..postgres.schema.name import Schema
-from ..worker.heart_process import ProcessHeartbeat
+from ..worker.build import BEATS_PER_DEATH, build
+from ..worker.heart_process import INTERRUPTION
+from ..worker.logs import log
 from ..worker.settings import WorkerSettings
 from ..worker.worker import Worker
 from .logging import configure_logging
@@ -33,9 +34,6 @@ DEFAULTS = WorkerSettings()
 #: New objects between two looks of the garbage collector; Python's own 700 suits small programs.
 GARBAGE_OBJECTS = 20_000
 SECONDS_MAX = 86_400.0
-BEATS_PER_DEATH = 3
-BEATS_PER_LEASE = 4
-BEAT_SECONDS_MIN = 0.05
 SIGNALS_MAX = 3
 #: What cancelled tasks and, later, threads may take to end after the worker has stopped.
 TASK_SECONDS = 1.0
@@ -101,8 +99,9 @@ def worker(
 ) -> None:
     """Run the handlers of the book that MODULE:BOOK names, such as app:book.
 
-    Stops on SIGTERM and SIGINT: running handlers get --grace seconds. A second signal stops now,
-    a third ends the process at once.
+    Stops on SIGTERM and SIGINT: running handlers get --grace seconds, then 5 to clean up; with the
+    default the whole stop ends within 45 seconds. A second signal stops now, a third ends the
+    process at once.
     """
     if not no_death_detection and dead_after < BEATS_PER_DEATH * heartbeat:
         raise click.UsageError(
@@ -123,14 +122,11 @@ def worker(
     with answering(), load_book(target, dsn, schema) as book:
         with connect(book.dsn) as connection:
             require_schema(connection, Schema(book.schema))
-        config: dict[str, object] = {
-            "dsn": book.dsn,
-            "schema": book.schema,
-            "log_format": log_format,
-            "log_level": log_level,
-        }
+            if is_pooled(connection):
+                log.warning("database behind a pooler; no wake-ups, polling only", poll=poll)
+        logs: dict[str, object] = {"log_format": log_format, "log_level": log_level}
         _spare_collector()
-        clean = serve(build(book, settings, name, config, drain=drain))
+        clean = serve(build(book, settings, name, logs, drain=drain))
         code = 0 if clean else UNAVAILABLE
         leave_within(EXIT_SECONDS, code)
         finish(code)
@@ -147,27 +143,6 @@ def _spare_collector() -> None:
     gc.set_threshold(GARBAGE_OBJECTS)
 
 
-def build(
-    book: Book, settings: WorkerSettings, name: str, config: dict[str, object], *, drain: bool
-) -> Worker:
-    """A worker on the book's store, with its heartbeat in a child process."""
-    command = (sys.executable, "-m", "leasebook.infra.cli.heart")
-    # A lease is renewed by the beat, so that even the shortest must live through several.
-    leases = [each.policy.lease for each in book.jobs.values()]
-    beat = min([settings.heartbeat, *(lease / BEATS_PER_LEASE for lease in leases)])
-    paced = evolve(settings, heartbeat=max(beat, BEAT_SECONDS_MIN))
-    return Worker(
-        store=book.store,
-        wakeup=book.wakeup(),
-        heartbeat=ProcessHeartbeat(command, config, paced),
-        handlers=book.jobs,
-        settings=settings,
-        new_id=new_id,
-        name=name,
-        drain=drain,
-    )
-
-
 def serve(worker: Worker) -> bool:
     """Run the worker on a loop of its own until it has stopped; whether all was recorded.
 
@@ -179,6 +154,8 @@ def serve(worker: Worker) -> bool:
     try:
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, signals.on_signal)
+        signal.signal(INTERRUPTION, signals.on_interruption)
+        worker.unblock = partial(signal.pthread_kill, threading.get_ident(), INTERRUPTION)
         return loop.run_until_complete(worker.run())
     finally:
         left = asyncio.all_tasks(loop)
@@ -195,8 +172,10 @@ def serve(worker: Worker) -> bool:
 class Signals:
     """Counts the signals to stop: finish what runs, stop now, and at last end without a word.
 
-    The third is for a handler that blocks the loop, so that nobody could answer the first two; the
-    heartbeat child then ends the leases, as after any death.
+    The third is for a handler that blocks the loop, so that nobody could answer the first two.  So
+    that a stop is over in time without it, the system's own alarm ends the process when the time of
+    the stop is up: it needs no thread, and asks no handler.  Either way the heartbeat child then
+    ends the leases, as after any death.
     """
 
     loop: asyncio.AbstractEventLoop
@@ -208,8 +187,16 @@ class Signals:
         self.count += 1
         if self.count >= SIGNALS_MAX:
             os._exit(INTERRUPTED)
+        settings = self.worker.settings
+        seconds = settings.stop_seconds if self.count == 1 else settings.stop_now_seconds
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.setitimer(signal.ITIMER_REAL, seconds)
         if not self.loop.is_closed():
             self.loop.call_soon_threadsafe(self.worker.stop)
+
+    def on_interruption(self, number: int, frame: FrameType | None) -> None:
+        """Asked for by the worker, or its heartbeat child, when the loop stands still."""
+        self.worker.break_in()
 
 
 def leave_within(seconds: float, code: int) -> None:

@@ -20,6 +20,15 @@ def waits(job: StoredJob, queues: Iterable[str], names: Iterable[str]) -> bool:
     return state.state in WAITING and not state.held and spec.queue in queues and spec.name in names
 
 
+def unknown_names(
+    jobs: Iterable[StoredJob], queues: Iterable[str], names: Iterable[str], at: datetime
+) -> list[str]:
+    """The names of due jobs of these queues that are none of ``names``, in order."""
+    due = [job for job in jobs if job.state.due_at <= at and not job.state.suspect]
+    found = {job.spec.name for job in due if waits(job, queues, (job.spec.name,))}
+    return sorted(found - set(names))
+
+
 def due_jobs(jobs: Iterable[StoredJob], wanted: Claim, at: datetime) -> list[StoredJob]:
     """Every due job that the claim may give, in claim order."""
     names, queues = frozenset(wanted.names), frozenset(wanted.queues)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 from typing import Self
 
-from ..ports import DataRefused, Enrolment, Evidence, Outlook
+from ..ports import DataRefused, Enrolment, Evidence, Outlook, Stranger
 from .database import MemoryDatabase
-from .picking import leased_jobs, waits
+from .picking import leased_jobs, unknown_names, waits
 from .session import CRASHED, Session
 from .tables import Clock, StoredWorker
 from .transaction import MemoryTransaction
@@ -49,18 +50,35 @@ class MemoryStore:
         if self._session is not None:
             self._session.rollback(CRASHED)
 
-    def outlook(self, queues: Sequence[str], names: Sequence[str]) -> Outlook:
-        """One read-only look at what is next."""
+    def outlook(
+        self,
+        queues: Sequence[str],
+        names: Sequence[str],
+        since: datetime | None = None,
+        sample: int = 0,
+    ) -> Outlook:
+        """One read-only look at what is next, of what is due at ``since`` or later.
+
+        A memory has no formats but its own, so that strangers are unknown names.
+        """
         with self.transaction() as transaction:
             session = transaction.session
 
             def look() -> Outlook:
                 rows = list(session.jobs.values())
-                due = [row.state.due_at for row in rows if waits(row, queues, names)]
+                due = [
+                    row.state.due_at
+                    for row in rows
+                    if waits(row, queues, names)
+                    and (since is None or row.state.suspect or row.state.due_at >= since)
+                ]
                 ends = [row.state.due_at for row in leased_jobs(rows)]
                 inbox = any(True for _ in session.inbox.values())
                 next_end = min(ends, default=None)
-                return Outlook(session.read_time(), min(due, default=None), next_end, inbox)
+                at = session.read_time()
+                unknown = unknown_names(rows, queues, names, at) if sample > 0 else []
+                strangers = tuple(Stranger(name, None) for name in unknown)
+                return Outlook(at, min(due, default=None), next_end, inbox, strangers)
 
             return session.run("outlook", look)
 

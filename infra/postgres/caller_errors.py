@@ -5,7 +5,8 @@ from __future__ import annotations
 from ...domain.errors import LeasebookError
 
 TAKES = (
-    "a SQLAlchemy Session, Connection, AsyncSession or AsyncConnection (driver psycopg), "
+    "a SQLAlchemy Session, Connection, AsyncSession or AsyncConnection (over psycopg, psycopg2 "
+    "or asyncpg), "
     "or a psycopg Connection or AsyncConnection"
 )
 

@@ -20,6 +20,7 @@ from psycopg.rows import tuple_row
 from ..ports import Order, Receipt
 from .accept import Asking, Question, Row, accepting
 from .caller_errors import CallerRefused, NoTransaction
+from .parameters import DRIVERS, for_driver
 from .schema.name import Schema
 
 if TYPE_CHECKING:
@@ -127,16 +128,22 @@ async def _async_connection(caller: AsyncConnection, questions: Asking[T]) -> T:
 def _connection(caller: Connection, questions: Asking[T]) -> T:
     if caller.dialect.name != "postgresql":
         raise CallerRefused(f"a connection to {caller.dialect.name}", "Connect to PostgreSQL")
-    if caller.dialect.driver not in ("psycopg", "psycopg_async"):
+    driver = caller.dialect.driver
+    if driver not in DRIVERS:
         raise CallerRefused(
-            f"the driver {caller.dialect.driver}", "Make the engine with postgresql+psycopg://"
+            f"the driver {driver}",
+            "Make the engine with postgresql+psycopg://, +psycopg2:// or +asyncpg://",
         )
-    if caller.connection.driver_connection.autocommit:  # type: ignore[union-attr]
+    # SQLAlchemy's own face of the connection: asyncpg itself knows no such attribute.
+    if caller.connection.dbapi_connection.autocommit:  # type: ignore[union-attr]
         raise NoTransaction(*AUTOCOMMIT)
 
     def ask(question: Question) -> Sequence[Row]:
         # A cursor of the server could not be declared for a statement that writes.
-        result = caller.exec_driver_sql(*question, execution_options={"stream_results": False})
+        statement, parameters = for_driver(driver, *question)
+        result = caller.exec_driver_sql(
+            statement, parameters, execution_options={"stream_results": False}
+        )
         return result.all() if result.returns_rows else ()
 
     try:

@@ -18,6 +18,7 @@ from psycopg.types.string import TextBinaryLoader, TextLoader
 
 from ..ports import DataRefused, StoreUnavailable
 from .dsn import check_dsn
+from .pooler import is_pooled, may_prepare
 from .settings import Settings
 
 Params: TypeAlias = Mapping[str, object]
@@ -101,6 +102,13 @@ class Link:
             self.abandon()
             raise
 
+    @property
+    def pooled(self) -> bool:
+        """Whether a pooler stands between; connects when there is no connection."""
+        connection = self.connection()
+        with sorted_errors():
+            return is_pooled(connection)
+
     def commit(self) -> None:
         """Commit.  Raises StoreUnavailable when the server answers that it rolled back instead."""
         connection = self._unspoiled()
@@ -152,6 +160,9 @@ class Link:
             client_encoding="utf8",
             **{name: value for name, value in options.items() if name not in given},
         )
+        with sorted_errors():
+            if self._settings.prepare_after is not None and not may_prepare(connection):
+                connection.prepare_threshold = None
         # JSON is carried as text: a document that Python read and wrote again would be another one.
         connection.adapters.register_loader("json", TextLoader)
         connection.adapters.register_loader("json", TextBinaryLoader)

@@ -18,9 +18,9 @@ class Settings:
     ``connect_seconds`` bounds the making of a connection, ``silence_seconds`` how long a lost peer
     goes unnoticed.  ``lock_seconds``, ``statement_seconds`` and ``idle_seconds`` bound, inside a
     transaction, one wait for a lock, one statement, and one pause between two statements.
-    ``prepare_after`` executions a statement is prepared on the server; None never prepares, as
-    PgBouncer before 1.21 needs it.  ``collect_keys`` group keys are collected at most in one
-    transaction, because each takes a place in the server's lock table.
+    ``prepare_after`` executions a statement is prepared on the server; None never prepares, and
+    behind a pooler nothing is unless ``LEASEBOOK_PREPARE`` says so.  ``collect_keys`` group keys
+    are collected at most in one transaction, because each takes a place in the server's lock table.
     """
 
     connect_seconds: float = field(default=10.0, validator=_seconds)

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
+from datetime import datetime
+from time import monotonic
 
 from ...projections.row import FORMAT
 from ..codec import dumps
-from ..ports import Enrolment, Outlook
+from ..ports import Enrolment, Outlook, Stranger
 from .connection import Link
 from .rows import texts
 from .schema.name import DEFAULT, Schema
 from .settings import Settings
 from .statements import frame, look, workers
-from .transaction import PostgresTransaction
+from .transaction import NO_FLOOR, PostgresTransaction
+from .wakeup import LISTENER
 
 
 class PostgresStore:
@@ -34,6 +37,7 @@ class PostgresStore:
         self._schema = Schema(schema)
         self._settings = settings or Settings()
         self._link = Link(dsn, self._settings, application_name)
+        self._listeners_at = float("-inf")
 
     @contextmanager
     def transaction(self) -> Generator[PostgresTransaction]:
@@ -48,12 +52,27 @@ class PostgresStore:
             link.abandon()
             raise
 
-    def outlook(self, queues: Sequence[str], names: Sequence[str]) -> Outlook:
-        """One read-only look at what is next."""
-        params = {"queues": texts(queues), "names": texts(names), "format": FORMAT}
+    def outlook(
+        self,
+        queues: Sequence[str],
+        names: Sequence[str],
+        since: datetime | None = None,
+        sample: int = 0,
+    ) -> Outlook:
+        """One read-only look at what is next, of what is due at ``since`` or later."""
+        params: dict[str, object] = {
+            "queues": texts(queues),
+            "names": texts(names),
+            "since": NO_FLOOR if since is None else since,
+            "format": FORMAT,
+        }
         begin = frame.begin_look(self._settings)
         ((at, due, lease_end, inbox),) = self._link.once(begin, look.outlook(self._schema), params)
-        return Outlook(at, due, lease_end, inbox)
+        strangers: list[Stranger] = []
+        if sample > 0:
+            rows = self._link.once(begin, look.strangers(self._schema), params | {"limit": sample})
+            strangers = [Stranger(*row) for row in rows]
+        return Outlook(at, due, lease_end, inbox, tuple(strangers))
 
     def enroll(self, worker: Enrolment) -> None:
         """Report a new worker for work, with its start in the audit log."""
@@ -81,8 +100,16 @@ class PostgresStore:
         return bool(self._link.once(begin, workers.beat(self._schema), {"worker": worker}))
 
     def beats(self) -> dict[str, int]:
-        """The beat counts of all living workers."""
+        """The beat counts of all living workers.
+
+        Listeners of stopped processes are ended on this occasion, as all who are dead may be.
+        """
         begin = frame.begin_look(self._settings)
+        silence = self._settings.silence_seconds
+        if monotonic() - self._listeners_at >= silence:
+            self._listeners_at = monotonic()
+            params = {"listener": LISTENER, "seconds": silence}
+            self._link.once(begin, workers.end_stuck_listeners(), params)
         return dict(self._link.once(begin, workers.beats(self._schema), {}))
 
     def close(self) -> None:

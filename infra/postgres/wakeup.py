@@ -2,7 +2,7 @@
 
 The listener is never inside a transaction, reads its socket as soon as something arrives, and
 sleeps in the kernel otherwise.  A bell that was deaf for a while rings once when it hears again,
-because nobody knows what it missed.
+because nobody knows what it missed.  Behind a pooler it is silent, and polling finds the jobs.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ from .schema.name import DEFAULT, Schema
 from .settings import Settings
 from .statements import frame, workers
 
+#: The name of the sessions that listen, by which they are found when they are stuck.
+LISTENER = "leasebook wake-up"
 CLOSE_SECONDS_MAX = 5.0
 #: A listener that held this long has been well; the next loss starts the back-off anew.
 WELL_SECONDS = 60.0
@@ -46,7 +48,7 @@ class PostgresWakeup:
         dsn: str,
         schema: str = DEFAULT,
         *,
-        application_name: str = "leasebook wake-up",
+        application_name: str = LISTENER,
         settings: Settings | None = None,
     ) -> None:
         check_dsn(dsn)
@@ -142,7 +144,15 @@ class Listener:
         self._stop_reader.close()
 
     def _listen(self) -> None:
-        """Hear until stopped.  Raises StoreUnavailable when the connection is lost."""
+        """Hear until stopped.  Raises StoreUnavailable when the connection is lost.
+
+        Behind a pooler nothing is heard: a session that listens there is lent to others, and the
+        notifications of one reach another.
+        """
+        if self._link.pooled:
+            self._link.close()
+            self._stopped.wait()
+            return
         connection = self._link.connection()
         # A stopped process reads nothing: once its socket is full the server waits for it, with a
         # snapshot in hand that keeps vacuum away.  This bounds the wait, over TCP.

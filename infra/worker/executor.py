@@ -10,11 +10,9 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from uuid import UUID
-
-from attrs import define
 
 from ...domain.job import Job
 from ...domain.values import ReleaseReason
@@ -22,49 +20,31 @@ from ..app.registry import JobType
 from ..app.run import Run
 from .answers import Answer, GaveBack, RanOver, Report
 from .bell import Bell
+from .executions import Execution, Handover
 from .outcome import answer_for, succeeded
+from .processes import HandlerProcesses, ProcessCall
 from .threads import HandlerThreads
 
 WATCH_SECONDS = 0.25
+#: A run that the loop itself has not ended so long after its time-out is ended from outside.
+LOOP_SECONDS = 1.0
 #: A job for which this process has no thread is given back for so long.
 NO_THREAD_SECONDS = 1.0
 
 
-@define(eq=False)
-class Execution:
-    """One live run: the job as leased, the face its handler has, and when it must be over."""
-
-    job: Job
-    run: Run
-    handler: JobType
-    deadline: float
-    task: asyncio.Task[None] | None = None
-    stopping: bool = False
-
-
-@define(eq=False)
-class Handover:
-    """Jobs on their way from the tick thread to the loop.  Whoever empties it has the jobs."""
-
-    jobs: list[Job]
-    since: float
-
-    def take(self) -> list[Job]:
-        """All of them, once."""
-        jobs: list[Job] = []
-        while self.jobs:
-            try:
-                jobs.append(self.jobs.pop(0))
-            except IndexError:  # the other thread was faster
-                break
-        return jobs
+class RunOver(BaseException):
+    """Raised into a coroutine that blocks its loop past its time-out."""
 
 
 class Executor:
     """Runs leased jobs and hands their reports to the bell.  Lives on one event loop.
 
-    ``begin`` is how many seconds the loop may let a leased job wait for its handler.
+    ``begin`` is how many seconds the loop may let a leased job wait for its handler.  ``unblock``
+    makes the loop's thread call ``break_in``, whatever it does; None where that is not possible.
     """
+
+    unblock: Callable[[], None] | None = None
+    processes: HandlerProcesses | None = None
 
     def __init__(
         self,
@@ -84,6 +64,9 @@ class Executor:
         self._handovers: deque[Handover] = deque()
         self._waking = False
         self._watching = False
+        # Runs that were ended from outside, until the loop turns again.
+        self._overrun: set[asyncio.Task[None]] = set()
+        self._unblocked_at = self._looked_at = float("-inf")
 
     def start(self, jobs: Iterable[Job]) -> None:
         """Start runs; called from the tick thread."""
@@ -107,11 +90,62 @@ class Executor:
         return now - oldest.since < self._begin
 
     def not_begun(self, now: float) -> Sequence[Report]:
-        """Jobs that the loop has let wait for too long, given back; called from the tick thread."""
+        """What a loop that stands still leaves undone; called from the tick thread.
+
+        Jobs that waited for too long to begin are given back, runs past their time-out are ended.
+        """
+        over = self._ended_from_outside(now)
         if self.responsive(now):
-            return ()
+            return tuple(over)
         back = GaveBack(ReleaseReason.NEVER_STARTED)
-        return [Report(job, back) for each in tuple(self._handovers) for job in each.take()]
+        begun = [Report(job, back) for each in tuple(self._handovers) for job in each.take()]
+        return [*over, *begun]
+
+    def _ended_from_outside(self, now: float) -> list[Report]:
+        over: list[Report] = []
+        if now < self._looked_at + WATCH_SECONDS:
+            return over
+        self._looked_at = now
+        for execution in tuple(self._live.values()):
+            if now >= execution.deadline + LOOP_SECONDS and self._take(execution):
+                over.append(Report(execution.job, RanOver()))
+                self._end_from_outside(execution)
+        if self._overrun and self.unblock is not None and now >= self._unblocked_at + LOOP_SECONDS:
+            self._unblocked_at = now
+            self.unblock()
+        return over
+
+    def _end_from_outside(self, execution: Execution) -> None:
+        execution.run.lost = True
+        if execution.call is not None:
+            execution.call.kill()
+        if (task := execution.task) is not None:
+            self._overrun.add(task)
+            self._loop.call_soon_threadsafe(self._turned, task)
+
+    def _turned(self, task: asyncio.Task[None]) -> None:
+        """The loop turns again."""
+        self._overrun.discard(task)
+        task.cancel()
+
+    def break_in(self) -> None:
+        """Raise RunOver if the code that was just interrupted is a run past its time-out.
+
+        Called from a signal handler in the loop's own thread, and nowhere else.  The signal may
+        come from the heartbeat child, when no other thread of this process could run and notice.
+        """
+        task = asyncio.current_task(self._loop)
+        if task is None:
+            return
+        now = time.monotonic()
+        for execution in list(self._live.values()):
+            late = now >= execution.deadline + LOOP_SECONDS
+            if execution.task is task and late and self._take(execution):
+                self._end_from_outside(execution)
+                self._bell.put_quietly(Report(execution.job, RanOver()))
+                self._loop.call_soon_threadsafe(self._bell.wake)
+        if task in self._overrun:
+            raise RunOver
 
     def interrupt(self) -> None:
         """Ask every live run to end: coroutines are cancelled, threads see ``run.stopping``."""
@@ -120,12 +154,14 @@ class Executor:
             execution.run.stopping = True
             if execution.task is not None:
                 execution.task.cancel()
+            if execution.call is not None:
+                execution.call.terminate()
 
     def abandon(self) -> None:
         """Give back every run that is still live, without waiting for its handler."""
         for execution in list(self._live.values()):
             if self._take(execution):
-                execution.run.lost = True
+                self._end(execution)
                 self._hand_in(execution, GaveBack(ReleaseReason.SHUTDOWN))
 
     @property
@@ -134,8 +170,10 @@ class Executor:
         return len(self._live)
 
     def close(self) -> None:
-        """Let idle threads end."""
+        """Let idle threads and processes end."""
         self._threads.close()
+        if self.processes is not None:
+            self.processes.close()
 
     def _start(self, handover: Handover) -> None:
         self._handovers.popleft()
@@ -157,8 +195,12 @@ class Executor:
             self._loop.call_later(WATCH_SECONDS, self._watch)
 
     def _start_thread(self, execution: Execution) -> None:
+        work = self._blocking
+        if execution.handler.executor == "process" and self.processes is not None:
+            execution.call = ProcessCall(self.processes, execution.handler, execution.job)
+            work = self._in_process
         try:
-            self._threads.submit(partial(self._blocking, execution))
+            self._threads.submit(partial(work, execution))
         except RuntimeError:  # the process may start no more threads
             self._take(execution)
             self._hand_in(execution, GaveBack(ReleaseReason.NEVER_STARTED, NO_THREAD_SECONDS))
@@ -176,6 +218,9 @@ class Executor:
                 answer = GaveBack(ReleaseReason.SHUTDOWN)
             else:
                 answer = answer_for(error, execution.handler, execution.job)
+        except RunOver as error:
+            cancelled = True
+            answer = answer_for(error, execution.handler, execution.job)
         except BaseException as error:
             answer = answer_for(error, execution.handler, execution.job)
         # A run that was given up and cancelled for that has nothing to add.
@@ -190,6 +235,20 @@ class Executor:
             answer = answer_for(error, execution.handler, execution.job)
         self._take(execution)
         self._bell.put(Report(execution.job, answer))
+
+    def _in_process(self, execution: Execution) -> None:
+        """Wait in a thread for the process."""
+        assert execution.call is not None
+        answer: Answer | None
+        try:
+            answer = execution.call.run()
+        except OSError:  # the system may start no more processes
+            answer = GaveBack(ReleaseReason.NEVER_STARTED, NO_THREAD_SECONDS)
+        except BaseException as error:
+            answer = answer_for(error, execution.handler, execution.job)
+        self._take(execution)
+        if answer is not None:  # else it was killed, by somebody who has said why
+            self._bell.put(Report(execution.job, answer))
 
     def _take(self, execution: Execution) -> bool:
         """Take the run out of the table; whether it was there.  A later run of the job stays."""
@@ -219,6 +278,8 @@ class Executor:
         execution.run.lost = True
         if execution.task is not None:
             execution.task.cancel()
+        if execution.call is not None:
+            execution.call.kill()
 
     def _watch(self) -> None:
         """End runs that outlived their time-out.  Runs while there is anything to watch."""

@@ -8,12 +8,15 @@ monotonic second as an argument and is the same in the simulator.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime, timedelta
 from enum import Enum
+from uuid import UUID
 
 from attrs import define, field
 
 from ...domain.commands import Renew
 from ...domain.decide import change
+from ...domain.job import Job
 from ...domain.log import Change
 from ...domain.pacing import Observer, renew_until
 from ...domain.values import ExpiryCause
@@ -42,6 +45,8 @@ class Heart:
     settings: WorkerSettings
     _observer: Observer = field(init=False)
     _burying: dict[str, None] = field(factory=dict[str, None])
+    _deadlines: dict[UUID, datetime] = field(factory=dict[UUID, datetime])
+    _seen_at: datetime | None = None
 
     def __attrs_post_init__(self) -> None:
         self._observer = Observer(self.settings.dead_after)
@@ -54,29 +59,61 @@ class Heart:
         if not self.store.beat(self.worker):
             return Pulse.BURIED, ()
         self._observer.beaten(now)
-        self.renew()
+        _, overrun = self._tend()
         if not self.settings.death_detection:
-            return Pulse.ALIVE, ()
+            return Pulse.ALIVE, tuple(overrun)
         dead = self._observer.dead(self.store.beats(), now)
         unfinished = [*self._burying, *(each for each in dead if each not in self._burying)]
         changes = [
             each for worker in unfinished if worker != self.worker for each in self.bury(worker)
         ]
-        return Pulse.ALIVE, tuple(changes)
+        return Pulse.ALIVE, (*overrun, *changes)
 
     def renew(self) -> int:
         """Renew the leases that need it; how many were."""
+        renewed, _ = self._tend()
+        return renewed
+
+    def signs_of_life(self) -> None:
+        """The worker was heard of: what it holds is its own business again."""
+        self._deadlines = {}
+
+    @property
+    def overran(self) -> bool:
+        """Whether a run passed its time-out, and ``overrun`` more, since the worker was heard of.
+
+        Also when its lease has been ended by others in between: the worker is stuck all the same.
+        """
+        at = self._seen_at
+        return at is not None and any(
+            deadline + self._overrun <= at for deadline in self._deadlines.values()
+        )
+
+    @property
+    def _overrun(self) -> timedelta:
+        return timedelta(seconds=self.settings.overrun)
+
+    def _tend(self) -> tuple[int, Sequence[Change]]:
+        """Renew what is young enough, and end what the worker itself should have ended by now."""
         with self.store.transaction() as tx:
             renewals: list[Change] = []
+            overrun: list[Job] = []
+            deadlines = dict(self._deadlines)
             for job in tx.leased_by(self.worker, LEASES_MAX):
-                until = renew_until(job, tx.at)
-                if until is not None and job.lease is not None:
+                if job.lease is None or job.deadline is None:
+                    continue
+                deadlines[job.id] = job.deadline
+                if job.deadline + self._overrun <= tx.at:
+                    overrun.append(job)
+                elif (until := renew_until(job, tx.at)) is not None:
                     asked = change(job, Renew(tx.at, job.lease.token, until))
                     if asked.events:
                         renewals.append(asked)
             if renewals:
                 tx.append(renewals)
-        return len(renewals)
+            ended = expire_all(tx, overrun, ExpiryCause.TIMED_OUT) if overrun else ()
+            self._deadlines, self._seen_at = deadlines, tx.at
+        return len(renewals), ended
 
     def bury(self, worker: str) -> Sequence[Change]:
         """Declare a worker dead and expire its leases, in batches.

@@ -4,6 +4,10 @@ The child learns what it needs as one JSON line on its standard input, so that n
 a command line.  Then the pipe stays open and empty: when it closes without a good-bye, the worker
 is gone, and the child expires its leases at once.  A process that a handler forked may hold the
 pipe open, so the child also looks whether its parent is still the worker.
+
+Through the same pipe a thread of the worker gives signs of life.  It is silent when a handler holds
+Python's global lock in foreign code, where no exception, signal or time-out of Python reaches it.
+When such a process has a run past its time-out, the child kills it: nothing else can free its slot.
 """
 
 from __future__ import annotations
@@ -16,6 +20,8 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
 
 import attrs
 from attrs import define, field
@@ -26,7 +32,9 @@ from .heart_thread import beat_until
 from .logs import log, log_changes
 from .settings import WorkerSettings
 
-GOODBYE = "goodbye"
+#: By default this signal does nothing, so that one too many is harmless.
+INTERRUPTION = signal.SIGURG
+GOODBYE, ALIVE = "goodbye", "alive"
 GOODBYE_SECONDS = 5.0
 #: How long the child tries to bury its worker when the store is away.
 BURY_SECONDS = 120.0
@@ -41,12 +49,14 @@ class ProcessHeartbeat:
     """Starts the child, and says good-bye to it.  ``command`` is run with ``config`` on stdin.
 
     ``config`` is what the child needs to reach the store; the worker's id and settings are added.
-    Any thread may call any method.
+    ``kill`` tells whether the child may kill a process that is stuck past a time-out.  Any thread
+    may call any method.
     """
 
     command: Sequence[str]
     config: dict[str, object]
     settings: WorkerSettings
+    kill: bool = True
     _child: subprocess.Popen[str] | None = None
     _worker: str = ""
     _lock: threading.RLock = field(factory=threading.RLock)
@@ -59,6 +69,7 @@ class ProcessHeartbeat:
                 "worker": worker,
                 "settings": attrs.asdict(self.settings),
                 "parent": os.getpid(),
+                "kill": self.kill,
             }
         )
         with self._lock:
@@ -74,6 +85,24 @@ class ProcessHeartbeat:
                 child.stdin.flush()
             except OSError as error:  # it died at once: the next ``mend`` starts another
                 log.warning("heartbeat child died at its start", error=str(error))
+                return
+            # A child that does not read must not hold up its worker.
+            os.set_blocking(child.stdin.fileno(), False)
+        threading.Thread(
+            target=self._live, args=(child,), name="leasebook-signs-of-life", daemon=True
+        ).start()
+
+    def _live(self, child: subprocess.Popen[str]) -> None:
+        """Tell the child now and then that this process gets on."""
+        pause = threading.Event()
+        assert child.stdin is not None
+        while True:
+            with self._lock:
+                if self._child is not child:
+                    return
+                with suppress(OSError):
+                    os.write(child.stdin.fileno(), f"{ALIVE}\n".encode())
+            pause.wait(self.settings.heartbeat)
 
     def stop(self) -> None:
         """Say good-bye, so that the child ends without burying the worker."""
@@ -148,14 +177,66 @@ def serve(descriptor: int, open_store: Callable[[dict[str, object]], Store]) -> 
     settings = WorkerSettings(**raw)  # pyright: ignore[reportUnknownArgumentType]
     heart = Heart(open_store(config), str(config["worker"]), settings)
     stop = threading.Event()
-    beating = threading.Thread(target=beat_until, args=(stop, heart), daemon=True)
-    beating.start()
     # The worker tells its own id: it may be gone before this process could ask for its parent.
-    last_word = pipe.line(config["parent"])
+    parent = int(str(config["parent"]))
+    guard = Guard(heart, parent, kill=bool(config.get("kill")))
+    beating = threading.Thread(target=beat_until, args=(stop, heart, guard.look), daemon=True)
+    beating.start()
+    while (last_word := pipe.line(parent)) == ALIVE:
+        guard.heard()
     stop.set()
     if last_word != GOODBYE and settings.death_detection:
         # The beating thread may be in the middle of a call, so this is another store.
         _bury(Heart(open_store(config), heart.worker, settings))
+
+
+@define(eq=False)
+class Guard:
+    """Watches for signs of life of the worker, and kills it when it is stuck for good."""
+
+    heart: Heart
+    parent: int
+    kill: bool
+    _heard_at: float = field(factory=time.monotonic)
+
+    def heard(self) -> None:
+        """A sign of life."""
+        self._heard_at = time.monotonic()
+        self.heart.signs_of_life()
+
+    def look(self) -> None:
+        """Kill the worker if a run is past its time-out and it was silent for ``dead_after``.
+
+        Before that it is interrupted: much of what holds Python's lock, such as a search with a
+        regular expression, still looks for signals.  A process that somebody stopped (SIGSTOP, a
+        debugger) is left alone: it loses its leases only.
+        """
+        if not self.heart.overran or not self.kill:
+            return
+        silence = time.monotonic() - self._heard_at
+        if os.getppid() != self.parent or _is_stopped(self.parent):
+            return
+        if silence < self.heart.settings.dead_after:
+            with suppress(ProcessLookupError):
+                os.kill(self.parent, INTERRUPTION)
+            return
+        log.error(
+            "worker makes no progress and is killed",
+            worker=self.heart.worker,
+            pid=self.parent,
+            silence=round(silence, 1),
+        )
+        with suppress(ProcessLookupError):
+            os.kill(self.parent, signal.SIGKILL)
+
+
+def _is_stopped(pid: int) -> bool:
+    """Whether a process is stopped by a signal or a debugger.  Unknown without ``/proc``."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace")
+    except OSError:
+        return False
+    return stat.rpartition(")")[2].split()[0] in ("T", "t")
 
 
 def _bury(heart: Heart) -> None:

@@ -14,8 +14,13 @@ from .logs import log, log_changes
 from .settings import WorkerSettings
 
 
-def beat_until(stop: threading.Event, heart: Heart) -> None:
-    """Beat every ``heartbeat`` seconds until stopped or declared dead by somebody else."""
+def beat_until(
+    stop: threading.Event, heart: Heart, after: Callable[[], None] | None = None
+) -> None:
+    """Beat every ``heartbeat`` seconds until stopped or declared dead by somebody else.
+
+    ``after`` is called after each beat that reached the store.
+    """
     while not stop.wait(heart.settings.heartbeat):
         try:
             pulse, changes = heart.pulse(time.monotonic())
@@ -25,6 +30,8 @@ def beat_until(stop: threading.Event, heart: Heart) -> None:
         log_changes(changes, heart.worker)
         if pulse is Pulse.BURIED:
             return
+        if after is not None:
+            after()
 
 
 @define(eq=False)

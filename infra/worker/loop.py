@@ -15,13 +15,12 @@ from attrs import define, field
 
 from ...domain.admission import is_suspect
 from ...domain.job import Job
-from ...domain.pacing import backoff
-from ..ports import Outlook, Store, StoreUnavailable
+from ..ports import Outlook, Store, Stranger
 from .answers import Report
 from .bell import Bell
 from .executor import Executor
-from .failure import describe
 from .logs import log, log_changes, log_refusals
+from .outage import Outage
 from .settings import WorkerSettings
 from .tick import Ask, Ticked, Ticker, sweep
 
@@ -32,6 +31,11 @@ INBOX_PAUSE_SECONDS = 30.0
 #: A tick leases no more, so that handlers run while the next tick is under way.
 LEASES_MAX = 250
 LONG_AGO = float("-inf")
+#: So many due jobs are looked through for strangers, at the start and later.
+FIRST_SAMPLE_JOBS = 20_000
+SAMPLE_JOBS = 1_000
+#: A full look waits so many times as long as the last one took.
+FULL_LOOK_SHARE = 50
 LOOKING, TICKING = "look", "tick"
 
 
@@ -56,12 +60,17 @@ class TickLoop:
     _looked_at: float = LONG_AGO
     _collected_at: float = LONG_AGO
     _full_sweep_at: float = LONG_AGO
+    _full_look_at: float = LONG_AGO
+    _sample_at: float = LONG_AGO
+    _sample: int = FIRST_SAMPLE_JOBS
+    _strangers: set[Stranger] = field(factory=set[Stranger])
     _reconciled_at: float = LONG_AGO
     _in_vain: int = 0
     _doing: str = LOOKING
-    _failing: str | None = None
-    _failures: int = 0
-    _failing_since: float = LONG_AGO
+    _outage: Outage = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._outage = Outage(self.settings.outage_error)
 
     def stop(self) -> None:
         """Lease nothing more; the loop ends when the last run has been settled."""
@@ -84,10 +93,8 @@ class TickLoop:
                 return
             try:
                 self._step()
-            except StoreUnavailable as error:
-                self._unavailable("store unavailable", error)
             except Exception as error:
-                self._unavailable("tick failed", error)
+                self._unavailable(error)
 
     @property
     def settled(self) -> bool:
@@ -103,6 +110,10 @@ class TickLoop:
         if rung:
             self._more = self._inbox = True
             self._in_vain = 0
+        if (pause := self._outage.patience(now, stopping=self.stopping)) > 0:
+            # Neither a ring nor the end of a run is a reason to ask a store that is away.
+            self.bell.wait(min(pause, max(0.0, self.give_up_at - now)))
+            return
         free = 0 if self.stopping else self.settings.concurrency - len(self.running)
         slots = min(free, LEASES_MAX) if self.executor.responsive(now) else 0
         hungry = self._more and slots > 0
@@ -135,7 +146,8 @@ class TickLoop:
         )
         self._reports = ticked.settled.again
         if full_sweep:
-            self._full_sweep_at = now + self.settings.floor_seconds
+            took = (time.monotonic() - now) * FULL_LOOK_SHARE if self.ticker.crowded else 0.0
+            self._full_sweep_at = now + max(self.settings.floor_seconds, took)
         if collect:
             self._collected_at = now
             self._inbox = ticked.collected > 0
@@ -189,8 +201,18 @@ class TickLoop:
         """Ask what is next: how long to sleep, whether leases ended, whether all is done."""
         self._doing = LOOKING
         ticker = self.ticker
-        outlook = self.store.outlook(ticker.queues, ticker.names)
+        full = not ticker.crowded or now >= self._full_look_at
+        since = None if full else ticker.since
+        sample = self._sample if now >= self._sample_at else 0
+        outlook = self.store.outlook(ticker.queues, ticker.names, since, sample)
         self._looked_at = now
+        if sample:
+            self._sampled(outlook, now)
+        if full and ticker.crowded:
+            # However many strangers there are, passing them takes a small part of the time.
+            took = time.monotonic() - now
+            pause = max(self.settings.floor_seconds, took * FULL_LOOK_SHARE)
+            self._full_look_at = now + pause
         self._inbox = self._inbox or outlook.inbox
         wait = min(self.settings.poll, _seconds_to_next(outlook))
         if _due(outlook.next_lease_end, outlook.at):
@@ -202,9 +224,24 @@ class TickLoop:
         if _due(outlook.next_due, outlook.at):
             self._more = True
             self._in_vain += 1
+            if full and ticker.crowded:
+                self._full_sweep_at = now
         self._look_at = now + wait
-        if not (self._more or outlook.inbox) and self.settled:
+        if since is None and not (self._more or outlook.inbox) and self.settled:
             self.on_idle()
+
+    def _sampled(self, outlook: Outlook, now: float) -> None:
+        """Tell once of each name or format that is left alone."""
+        self._sample = SAMPLE_JOBS
+        self._sample_at = now + self.settings.floor_seconds
+        self.ticker.crowded = bool(outlook.strangers)
+        for each in outlook.strangers:
+            if each not in self._strangers:
+                self._strangers.add(each)
+                reason = "this worker has no handler of the name"
+                if each.format is not None:
+                    reason = f"row format {each.format} is of a newer release"
+                log.warning("jobs left alone", name=each.name, reason=reason)
 
     @property
     def _collect_at(self) -> float:
@@ -221,26 +258,12 @@ class TickLoop:
             until = min(until, self._collect_at)
         return max(0.0, until - now)
 
-    def _unavailable(self, event: str, error: Exception) -> None:
-        """Wait before the next try, longer each time; one line at the start of each trouble."""
-        now = time.monotonic()
-        if self._failing is None:
-            self._failing_since = now
-        if self._failing != self._doing:
-            self._failing = self._doing
-            if isinstance(error, StoreUnavailable):
-                log.warning(event, error=str(error)[:300])
-            else:
-                log.error(event, error=describe(error), exc_info=True)
-        self._failures += 1
-        self.bell.wait(min(backoff(self._failures), max(0.0, self.give_up_at - now)))
+    def _unavailable(self, error: Exception) -> None:
+        """Wait before the next try, longer each time."""
+        self._outage.failed(self._doing, error, time.monotonic())
 
     def _recovered(self, doing: str) -> None:
-        """What failed has succeeded.  (A look may go through while no tick does, on a standby.)"""
-        if self._failing == doing:
-            outage = time.monotonic() - self._failing_since
-            log.info("store available again", failures=self._failures, seconds=round(outage, 1))
-            self._failures, self._failing = 0, None
+        if self._outage.succeeded(doing, time.monotonic()):
             self._more = True
 
 

@@ -25,6 +25,8 @@ from .answers import Broke, Report
 from .settings import WorkerSettings
 from .settle import Settled, settle
 
+FLOOR_MARGIN = timedelta(seconds=1)
+
 
 @frozen
 class Ask:
@@ -63,7 +65,10 @@ class Ticked:
 
 @define
 class Ticker:
-    """One worker's ticks on one store."""
+    """One worker's ticks on one store.
+
+    ``crowded`` tells that due jobs stand about which this worker must leave alone.
+    """
 
     store: Store
     worker: str
@@ -71,8 +76,10 @@ class Ticker:
     names: tuple[str, ...]
     settings: WorkerSettings
     new_id: Callable[[], UUID]
+    crowded: bool = False
     _doubt: bool = False
     _floor: datetime | None = None
+    _base: datetime | None = None
     _turn: int = 0
 
     @property
@@ -90,6 +97,8 @@ class Ticker:
         except BaseException:
             # The commit may have gone through with leases that nobody here knows of.
             self._doubt = True
+            # Nor is it known what has been seen of the queue.
+            self._floor = self._base = None
             raise
         self._doubt = False
         return ticked
@@ -154,14 +163,41 @@ class Ticker:
         changes = [change(job, take) for job in admitted]
         missed = {id(each) for each in tx.append(changes)} if changes else set[int]()
         took = [each for each in changes if id(each) not in missed]
-        full = len(picked) >= ask.slots
-        # Dead index entries pile up below what was just picked; while batches come back full the
-        # next pick starts there.  The margin leaves room for commits that were a little late.
-        newest = max((job.due_at for job in picked), default=tx.at)
-        self._floor = newest - timedelta(seconds=1) if full else None
+        more = self._move_floor(tx.at, since, picked, full=len(picked) >= ask.slots)
         leased = tuple(each.after for each in took if each.after.state is State.LEASED)
         ended = tuple(each for each in took if each.after.state is not State.LEASED)
-        return leased, ended, full or since is not None
+        return leased, ended, more
+
+    @property
+    def since(self) -> datetime | None:
+        """Where a look may begin: all that is due earlier was seen, and is not for this worker."""
+        return self._base if self.crowded else None
+
+    def _move_floor(
+        self, at: datetime, since: datetime | None, picked: Sequence[Job], *, full: bool
+    ) -> bool:
+        """Remember where the next pick starts; whether the queue may hold more that is due.
+
+        Dead index entries pile up below what was just picked; while batches come back full the
+        next pick starts there.  When strangers stand before what is ours, picks start behind all
+        that one of them has seen, too, whether it came back full or not: nobody walks past the
+        same strangers time and again.  The margin leaves room for commits that were a little late;
+        those that were later wait for a full sweep.
+        """
+        newest = max((job.due_at for job in picked), default=at)
+        if not self.crowded:
+            self._base = None
+            self._floor = newest - FLOOR_MARGIN if full else None
+            return full or since is not None
+        if full:
+            self._base = None if since is None else self._base
+            self._floor = newest
+            return True
+        seen_all = since is None or since == self._base
+        if seen_all:
+            self._base = at - FLOOR_MARGIN
+        self._floor = self._base
+        return not seen_all
 
     def _without(self, ask: Ask, refusal: DataRefused) -> Ticked:
         """Redo a refused tick in parts, so that what is refused holds nothing else up.

@@ -21,11 +21,9 @@ from .executor import Executor
 from .logs import log
 from .loop import TickLoop
 from .monitor import Monitor
+from .processes import HandlerProcesses
 from .settings import WorkerSettings
 from .tick import Ticker
-
-#: What one call on the store in hand may take beyond the end of a stop.
-CALL_SECONDS = 2.0
 
 
 class Heartbeat(Protocol):
@@ -53,7 +51,10 @@ class Worker:
     """Leases jobs of a store and runs their handlers.
 
     ``store`` opens a store for the tick thread, ``new_id`` makes UUIDv7s.  ``run`` returns when the
-    worker has stopped: by ``stop``, or in a drain when nothing is left that is due.
+    worker has stopped: by ``stop``, or in a drain when nothing is left that is due.  ``unblock``
+    interrupts the loop's thread, which then calls ``break_in``: it frees a loop that a coroutine
+    blocks past its time-out.  ``processes`` is where handlers with ``executor="process"`` run.
+    ``started`` is set once it has reported for work.
     """
 
     store: Callable[[], Store]
@@ -65,6 +66,10 @@ class Worker:
     name: str
     code_version: str = ""
     drain: bool = False
+    unblock: Callable[[], None] | None = None
+    processes: HandlerProcesses | None = None
+    started: asyncio.Event = field(factory=asyncio.Event)
+    _executor: Executor | None = None
     _bell: Bell = field(factory=Bell)
     _stop: asyncio.Event = field(factory=asyncio.Event)
     _stop_now: asyncio.Event = field(factory=asyncio.Event)
@@ -75,6 +80,14 @@ class Worker:
             self._stop_now.set()
         self._stop.set()
 
+    def break_in(self) -> None:
+        """End the run that blocks the loop, if one does past its time-out, by an exception in it.
+
+        Called in the loop's thread from a signal handler, and nowhere else.
+        """
+        if self._executor is not None:
+            self._executor.break_in()
+
     async def run(self) -> bool:
         """Work until stopped; whether the end of every run could be recorded.
 
@@ -84,6 +97,8 @@ class Worker:
         store = self.store()
         enrolment = self._enroll(store)
         executor = Executor(loop, self._bell, self.handlers, self.settings.begin)
+        executor.unblock, executor.processes = self.unblock, self.processes
+        self._executor = executor
         queues = enrolment.queues
         ticker = Ticker(
             store, enrolment.id, queues, tuple(sorted(self.handlers)), self.settings, self.new_id
@@ -112,6 +127,7 @@ class Worker:
         threading.Thread(target=tick_thread, name="leasebook-tick", daemon=True).start()
         threading.Thread(target=self._listen, name="leasebook-wakeup", daemon=True).start()
         Monitor(self.store, self._stop.is_set).start()
+        self.started.set()
         clean = False
         try:
             await self._until_stopped(done)
@@ -174,7 +190,7 @@ class Worker:
                 ticks.give_up_at = min(ticks.give_up_at, time.monotonic() + settle)
                 self._bell.wake()
                 # The tick thread may be in a call that answers no more: it dies with the process.
-                await self._any(settle + CALL_SECONDS, done)
+                await self._any(settle + self.settings.farewell / 2, done)
 
     async def _settled(self, done: asyncio.Event, seconds: float) -> bool:
         """Whether the tick thread ended within ``seconds``; a second ``stop`` cuts it short."""

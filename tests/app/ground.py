@@ -12,7 +12,8 @@ from uuid import UUID
 
 import psycopg
 from attrs import field, frozen
-from sqlalchemy import create_engine
+from psycopg.conninfo import conninfo_to_dict
+from sqlalchemy import URL, create_engine
 from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
 from sqlalchemy.orm import Session, scoped_session, sessionmaker
 
@@ -101,7 +102,24 @@ KINDS = (
     "AsyncConnection",
     "psycopg.Connection",
     "psycopg.AsyncConnection",
+    "Session over psycopg2",
+    "Connection over psycopg2",
+    "AsyncSession over asyncpg",
+    "AsyncConnection over asyncpg",
 )
+
+
+def url_over(driver: str, dsn: str) -> URL:
+    """A DSN of libpq's as SQLAlchemy writes it for another driver."""
+    parts = {name: str(value) for name, value in conninfo_to_dict(dsn).items() if value}
+    return URL.create(
+        f"postgresql+{driver}",
+        username=parts.get("user"),
+        password=parts.get("password"),
+        host=parts.get("host"),
+        port=int(parts["port"]) if "port" in parts else None,
+        database=parts.get("dbname"),
+    )
 
 
 class Undo(Exception):
@@ -120,7 +138,11 @@ async def _within(kind: str, dsn: str, act: Act, undo: bool) -> Any:
     if kind == "psycopg.Connection":
         with psycopg.connect(dsn) as connection:
             return _done(act(connection), undo)
-    engine = create_engine("postgresql+psycopg://", creator=lambda: psycopg.connect(dsn))
+    kind, _, driver = kind.partition(" over ")
+    if driver:
+        engine = create_engine(url_over(driver, dsn))
+    else:
+        engine = create_engine("postgresql+psycopg://", creator=lambda: psycopg.connect(dsn))
     try:
         if kind == "Connection":
             with engine.begin() as begun:
@@ -143,7 +165,11 @@ async def _within_async(kind: str, dsn: str, act: Act, undo: bool) -> Any:
     async def connect() -> psycopg.AsyncConnection[Any]:
         return await psycopg.AsyncConnection.connect(dsn)
 
-    engine = create_async_engine("postgresql+psycopg://", async_creator=connect)
+    kind, _, driver = kind.partition(" over ")
+    if driver:
+        engine = create_async_engine(url_over(driver, dsn))
+    else:
+        engine = create_async_engine("postgresql+psycopg://", async_creator=connect)
     try:
         if kind == "AsyncConnection":
             async with engine.begin() as begun:

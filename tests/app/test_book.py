@@ -50,7 +50,12 @@ def test_parts_are_used_with_the_workers_role_only() -> None:
     }
     without = chosen_dsn(None, {"LEASEBOOK_HOST": "h", "LEASEBOOK_DATABASE": "d"})
     assert without is not None
-    assert conninfo_to_dict(without) == {"host": "h", "dbname": "d", "user": "leasebook_worker"}
+    assert conninfo_to_dict(without) == {
+        "host": "h",
+        "dbname": "d",
+        "user": "leasebook_worker",
+        "password": "",
+    }
 
 
 @pytest.mark.parametrize("missing", ["LEASEBOOK_HOST", "LEASEBOOK_DATABASE"])

@@ -194,8 +194,12 @@ class Twins:
         mine, theirs = (held(ground) for ground in self._grounds)
         differing = [key for key in {*mine, *theirs} if mine.get(key) != theirs.get(key)]
         assert not differing, [(key, mine.get(key), theirs.get(key)) for key in differing[:1]]
-        looks = [store.outlook(QUEUES, NAMES) for store in self._stores]
-        seen = [(each.next_due, each.next_lease_end, each.inbox) for each in looks]
+        looks = [store.outlook(QUEUES, NAMES[:1], sample=1_000) for store in self._stores]
+        looks += [store.outlook(QUEUES, NAMES) for store in self._stores]
+        seen = [
+            [(each.next_due, each.next_lease_end, each.inbox, each.strangers) for each in mine]
+            for mine in (looks[::2], looks[1::2])
+        ]
         assert seen[0] == seen[1]
 
 

@@ -182,10 +182,40 @@ def test_claim_with_nothing_due_reads_no_delayed_row(database: str) -> None:
 
 
 def test_outlook_reads_one_row_of_each_kind(database: str) -> None:
-    params = {"queues": texts(["other", "default"]), "names": texts(["work"]), "format": 1}
+    params = {
+        "queues": texts(["other", "default"]),
+        "names": texts(["work"]),
+        "since": "-infinity",
+        "format": 1,
+    }
     with begun(database) as connection:
         found = scans(connection, look.outlook(SCHEMA), params)
     assert_reads(found, jobs_claim=1, jobs_suspect=1, jobs_leased=1, group_inbox_pkey=1)
+
+
+@pytest.mark.acceptance("A12")
+def test_strangers_that_were_seen_are_not_passed_again(database: str) -> None:
+    """100,000 due jobs of names that this worker does not know; it looks behind them."""
+    with psycopg.connect(database) as connection:
+        row = connection.execute("select now() - interval '1 second'").fetchone()
+    assert row is not None
+    asked = {"names": texts(["unknown here"]), "since": row[0]}
+    with begun(database) as connection:
+        claimed = scans(connection, pick.claim(SCHEMA), claim_params(500) | asked)
+        seen = scans(connection, look.outlook(SCHEMA), claim_params(500) | asked)
+    assert sum(scan.read for scan in claimed if scan.index == "jobs_claim") == 0
+    # The look goes on to the delayed ones, none of which is ours either.
+    assert all(scan.index is not None for scan in seen)
+
+
+@pytest.mark.acceptance("A12")
+def test_strangers_are_looked_for_among_the_first_only(database: str) -> None:
+    params = claim_params(1000) | {"names": texts(["unknown here"])}
+    with begun(database) as connection:
+        found = scans(connection, look.strangers(SCHEMA), params)
+        rows = connection.execute(look.strangers(SCHEMA).encode(), params).fetchall()
+    assert rows == [("work", None)]
+    assert_reads(found, jobs_claim=2000)
 
 
 def test_overdue_reads_ended_leases_only(database: str) -> None:

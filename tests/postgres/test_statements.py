@@ -31,6 +31,7 @@ STATEMENTS: dict[str, Callable[[Schema], str]] = {
     "collect_take_items": collect.take_items,
     "look_outlook": look.outlook,
     "look_rows": look.rows,
+    "look_strangers": look.strangers,
     "look_streams": look.streams,
     "pick_claim": pick.claim,
     "pick_leased_by": pick.leased_by,
@@ -49,6 +50,7 @@ FRAMES = {
     "begin_light": frame.begin_light(Settings()),
     "begin_look": frame.begin_look(Settings()),
     "begin_write": frame.begin_write(Settings()),
+    "worker_end_stuck_listeners": workers.end_stuck_listeners(),
     "worker_lead": workers.lead(),
     "worker_ring": workers.ring(),
 }

@@ -96,10 +96,10 @@ class ObservedLoop(TickLoop):
         self.world.profile.fired["(declared dead)"] += ticked.buried
         super()._take_over(ticked)
 
-    def _unavailable(self, event: str, error: Exception) -> None:
+    def _unavailable(self, error: Exception) -> None:
         if not isinstance(error, StoreUnavailable):
             self.world.scheduler.crashes.append(("tick", error))
-        super()._unavailable(event, error)
+        super()._unavailable(error)
 
 
 class WorkerProcess:

@@ -334,3 +334,25 @@ async def hides_in_a_thread(run: Run, gate: str) -> None:
     """Python waits for this thread at its exit, and nobody can end it."""
     effect(run)
     await asyncio.to_thread(wait_at, gate)
+
+
+@book.job(timeout=3600)
+async def cleans_up(run: Run, gate: str) -> None:
+    """Takes its time to clean up when it is cancelled."""
+    effect(run)
+    try:
+        await asyncio.sleep(3600)
+    finally:
+        await passed(gate)
+        effect(run, "cleaned up")
+
+
+@book.job(timeout=3600)
+async def hung_long(run: Run) -> None:
+    """Swallows every cancellation."""
+    effect(run)
+    while True:
+        try:
+            await asyncio.sleep(3600)
+        except asyncio.CancelledError:
+            continue

@@ -17,6 +17,7 @@ from leasebook.infra.ports import StoreUnavailable
 from leasebook.infra.worker.answers import Report, Succeeded
 from leasebook.infra.worker.bell import Bell
 from leasebook.infra.worker.loop import TickLoop
+from leasebook.infra.worker.outage import Outage
 from leasebook.infra.worker.settings import WorkerSettings
 from tests.conformance.making import interrupt
 from tests.support.workers import eventually
@@ -135,6 +136,63 @@ def test_a_store_that_can_be_read_and_not_written_is_one_outage_and_one_line(
         eventually(lambda: "store available again" in events(caplog), "that is said")
     assert events(caplog).count("store unavailable") == 1
     assert events(caplog).count("store available again") == 1
+
+
+@pytest.mark.acceptance("Q07")
+def test_q07_a_long_outage_is_three_lines_and_few_tries(
+    database: MemoryDatabase, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Rings and runs that end do not shorten the pause, and no attempt is spent."""
+    caplog.set_level(logging.INFO)
+    tries = 0
+    well = False
+
+    def over() -> bool:
+        nonlocal tries
+        tries += 1
+        return well
+
+    with Turning(database, evolve(QUICK, outage_error=1.0)) as turning:
+        [job] = due(turning.store, 1)
+        database.on_step(failing("append", StoreUnavailable("read only"), over))
+
+        def said() -> bool:
+            turning.bell.ring()
+            return "store still unavailable" in events(caplog)
+
+        eventually(said, "it is an ERROR in the end")
+        # 0, 0.125, 0.375, 0.875, and the ERROR at 1.0.
+        assert tries <= 6
+        well = True
+        eventually(lambda: kinds(turning.store, job)[-1] == "completed", "it is done at last")
+        eventually(lambda: "store available again" in events(caplog), "that is said")
+    told = [each for each in events(caplog) if each.startswith("store")]
+    assert told == ["store unavailable", "store still unavailable", "store available again"]
+    with turning.store.transaction() as tx:
+        [stored] = tx.load([job.id]).values()
+    assert (stored.starts, stored.attempts) == (1, 0)
+
+
+@pytest.mark.acceptance("Q07")
+def test_q07_the_pause_doubles_to_thirty_seconds_and_the_error_comes_at_sixty(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.INFO)
+    outage, now, pauses = Outage(WorkerSettings().outage_error), 1000.0, list[float]()
+    error_at = 0.0
+    while now < 1300:
+        outage.failed("tick", StoreUnavailable("gone"), now)
+        if not error_at and "store still unavailable" in events(caplog):
+            error_at = now
+        pauses.append(outage.patience(now, stopping=False))
+        assert outage.patience(now, stopping=True) <= 1.0
+        now += pauses[-1]
+    assert pauses[:8] == [0.125, 0.25, 0.5, 1, 2, 4, 8, 16]
+    assert set(pauses[9:]) == {30}
+    assert error_at == 1060
+    assert not outage.succeeded("look", now), "what did not fail says nothing"
+    assert outage.succeeded("tick", now)
+    assert len(events(caplog)) == 3
 
 
 def test_an_error_that_nobody_foresaw_is_told_once_and_the_loop_goes_on(

@@ -93,6 +93,7 @@ def own_yard(
     made.finish()
 
 
+@pytest.mark.acceptance("Q07")
 @pytest.mark.case("C13")
 @pytest.mark.parametrize("handler", ["gated", "gated_thread"])
 def test_c13_a_restart_during_a_handler_costs_no_start(

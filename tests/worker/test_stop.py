@@ -8,11 +8,26 @@ import pytest
 
 from leasebook.domain.events import Released
 from leasebook.domain.values import ReleaseReason
+from leasebook.infra.cli.worker import TASK_SECONDS
+from leasebook.infra.worker.settings import WorkerSettings
+from tests.support.source import TOP
 from tests.support.workers import eventually
 from tests.support.yard import Yard
 from tests.worker import app
 
 
+@pytest.mark.acceptance("A13")
+def test_a13_a_stop_with_the_defaults_ends_within_the_grace_that_the_docs_name() -> None:
+    settings = WorkerSettings()
+    assert (settings.drain, settings.cancel) == (30, 5)
+    assert settings.stop_seconds == 30 + 5 + settings.settle + settings.farewell < 45
+    # Every bounded wait of a stop lies inside: the call in hand, the good-bye, the last threads.
+    assert settings.farewell / 2 + TASK_SECONDS <= settings.farewell
+    text = (TOP / "docs" / "operating.md").read_text("utf-8")
+    assert "terminationGracePeriodSeconds: 45" in text
+
+
+@pytest.mark.acceptance("A13")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_running_handlers_may_finish_and_nothing_new_begins(
     yard: Yard, number: signal.Signals
@@ -35,6 +50,8 @@ def test_running_handlers_may_finish_and_nothing_new_begins(
     assert len(yard.audit("worker_stopped")) == 1
 
 
+@pytest.mark.acceptance("A13")
+@pytest.mark.case("C08")
 @pytest.mark.parametrize("how", ["the grace ends", "a second signal"])
 def test_what_does_not_finish_is_given_back_and_spends_nothing(yard: Yard, how: str) -> None:
     with yard.caller() as caller:
@@ -56,7 +73,8 @@ def test_what_does_not_finish_is_given_back_and_spends_nothing(yard: Yard, how: 
         assert isinstance(released, Released)
         assert (released.reason, released.due_at) == (ReleaseReason.SHUTDOWN, released.at)
         assert yard.job(each).attempts == 0
-    # They are anybody's at once.
+    # They are anybody's at once: the release is what made them due, not the end of a lease.
+    assert yard.sql("select state, count(*) from leasebook.jobs group by 1") == [("queued", 2)]
     yard.open("go")
     yard.worker()
     assert yard.all_over(running) == {"done": 2}
@@ -87,6 +105,43 @@ def test_settings_that_cannot_work_are_refused(
     yard.may_alarm = True
     assert worker.ended() == 2
     eventually(lambda: said in "".join(worker.raw), "it says what is wrong")
+
+
+@pytest.mark.acceptance("A13")
+@pytest.mark.case("C08")
+def test_c08_a_coroutine_that_cleans_up_when_it_is_cancelled_is_given_back(yard: Yard) -> None:
+    """It has the time to clean up, no more is started meanwhile, and nothing is spent."""
+    with yard.caller() as caller:
+        polite = app.cleans_up.enqueue(caller, "clean")
+        stubborn = app.hung_long.enqueue(caller)
+    worker = yard.worker("--grace", "0.2")
+    yard.began(polite)
+    yard.began(stubborn)
+    worker.signal(signal.SIGTERM)
+    worker.tells("stop interrupts handlers")
+    with yard.caller() as caller:
+        later = app.quick.enqueue(caller, 1)
+    yard.open("clean")
+    assert worker.ended() == 0
+    assert [each.note for each in yard.effects(polite)] == ["", "cleaned up"]
+    for each in (polite, stubborn):
+        released = yard.events(each)[-1]
+        assert isinstance(released, Released)
+        assert (released.reason, yard.job(each).attempts) == (ReleaseReason.SHUTDOWN, 0)
+    assert yard.kinds(later) == ["enqueued"]
+
+
+@pytest.mark.acceptance("A13")
+def test_a13_a_stop_is_over_in_time_although_a_handler_blocks_the_loop(yard: Yard) -> None:
+    with yard.caller() as caller:
+        receipt = app.blocks_the_loop_long.enqueue(caller, "go")
+    worker = yard.worker()
+    yard.began(receipt)
+    worker.signal(signal.SIGTERM)
+    eventually(lambda: not pending(worker.pid), "the signal has arrived")
+    worker.signal(signal.SIGTERM)
+    assert worker.ended(WorkerSettings().stop_now_seconds + 5) == -signal.SIGALRM
+    eventually(lambda: yard.kinds(receipt)[-1] == "lease_expired", "the lease is ended")
 
 
 def test_a_third_signal_ends_a_worker_whose_loop_is_blocked(yard: Yard) -> None:

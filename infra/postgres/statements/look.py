@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from ..schema.name import Schema
 from .columns import EVENT, SUSPECT, WAITING, job_columns
+from .pick import NO_FLOOR
 
 
 def rows(schema: Schema) -> str:
@@ -42,9 +43,9 @@ select pg_catalog.clock_timestamp() as at,
        (select pg_catalog.min(least(plain.due_at, suspect.due_at))
           from unnest(%(queues)s::text[]) as q (queue)
          cross join generate_series(9, 0, -1) as p (priority)
-          left join lateral ({_first(schema, WAITING)}
+          left join lateral ({_first(schema, WAITING, "%(since)s")}
                ) as plain on true
-          left join lateral ({_first(schema, SUSPECT)}
+          left join lateral ({_first(schema, SUSPECT, NO_FLOOR)}
                ) as suspect on true
        ) as next_due,
        (select j.due_at
@@ -58,12 +59,40 @@ select pg_catalog.clock_timestamp() as at,
 """
 
 
-def _first(schema: Schema, predicate: str) -> str:
+def strangers(schema: Schema) -> str:
+    """Which names and formats that we do not know are among the first due jobs?
+
+    The first of all and the first from ``since`` on, ``limit`` of each queue and priority: what
+    stands behind so many others is met when those are gone.
+    """
+    return f"""
+select distinct sampled.name collate "C",
+       case when sampled.format > %(format)s then sampled.format end as newer
+  from unnest(%(queues)s::text[]) as q (queue)
+ cross join generate_series(9, 0, -1) as p (priority)
+ cross join unnest(array['-infinity', %(since)s]::timestamptz[]) as f (since)
+ cross join lateral (
+       select j.name, j.format
+         from {schema.table("jobs")} as j
+        where j.queue = q.queue and j.priority = p.priority::smallint
+          and {WAITING}
+          and j.due_at <= pg_catalog.statement_timestamp() and j.due_at >= f.since
+        order by j.due_at, j.seq
+        limit %(limit)s
+       ) as sampled
+ where sampled.name <> all (%(names)s::text[]) or sampled.format > %(format)s
+ order by 1, 2
+ limit 100
+"""
+
+
+def _first(schema: Schema, predicate: str, since: str) -> str:
     return f"""
                select j.due_at
                  from {schema.table("jobs")} as j
                 where j.queue = q.queue and j.priority = p.priority::smallint
                   and {predicate}
+                  and j.due_at >= {since}::timestamptz
                   and j.name = any (%(names)s::text[]) and j.format <= %(format)s
                 order by j.due_at, j.seq
                 limit 1"""

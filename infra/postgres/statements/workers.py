@@ -105,3 +105,23 @@ def ring() -> str:
     return """
 select pg_catalog.pg_notify(%(channel)s, '')
 """
+
+
+def end_stuck_listeners() -> str:
+    """End our sessions that write notifications to a process which has not read for ``seconds``.
+
+    The server writes them inside a transaction, whose snapshot keeps vacuum from its work in the
+    whole database.  A process that was stopped hears again when it goes on: it connects anew.
+    (First they are found, and materialized, then ended: the planner must have no say in the order
+    of these conditions, or it ends every session of the server.)
+    """
+    return """
+with stuck as materialized (
+    select a.pid
+      from pg_catalog.pg_stat_activity as a
+     where a.datname = pg_catalog.current_database() and a.usename = current_user
+       and a.application_name = %(listener)s and a.wait_event = 'ClientWrite'
+       and a.xact_start < pg_catalog.clock_timestamp() - %(seconds)s * interval '1 second'
+)
+select pg_catalog.count(pg_catalog.pg_terminate_backend(stuck.pid)) as ended from stuck
+"""

@@ -7,6 +7,7 @@ select pg_catalog.clock_timestamp() as at,
                  from "leasebook"."jobs" as j
                 where j.queue = q.queue and j.priority = p.priority::smallint
                   and state <> 'leased' and not held and not suspect
+                  and j.due_at >= %(since)s::timestamptz
                   and j.name = any (%(names)s::text[]) and j.format <= %(format)s
                 order by j.due_at, j.seq
                 limit 1
@@ -16,6 +17,7 @@ select pg_catalog.clock_timestamp() as at,
                  from "leasebook"."jobs" as j
                 where j.queue = q.queue and j.priority = p.priority::smallint
                   and state <> 'leased' and not held and suspect
+                  and j.due_at >= '-infinity'::timestamptz
                   and j.name = any (%(names)s::text[]) and j.format <= %(format)s
                 order by j.due_at, j.seq
                 limit 1
