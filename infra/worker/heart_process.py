@@ -197,11 +197,11 @@ class Guard:
     heart: Heart
     parent: int
     kill: bool
-    _heard_at: float = field(factory=time.monotonic)
+    heard_at: float = field(factory=time.monotonic)
 
     def heard(self) -> None:
         """A sign of life."""
-        self._heard_at = time.monotonic()
+        self.heard_at = time.monotonic()
         self.heart.signs_of_life()
 
     def look(self) -> None:
@@ -213,7 +213,7 @@ class Guard:
         """
         if not self.heart.overran or not self.kill:
             return
-        silence = time.monotonic() - self._heard_at
+        silence = time.monotonic() - self.heard_at
         if os.getppid() != self.parent or _is_stopped(self.parent):
             return
         if silence < self.heart.settings.dead_after:

@@ -22,6 +22,7 @@ def test_the_printed_grants_are_enough_for_a_worker(yard: Yard) -> None:
     with role(yard.dsn, name):
         _, grants = printed.replace("leasebook_worker", name).split(";", 1)
         yard.sql(f"alter role {name} login")
+        yard.sql(f"alter role {name} set search_path = leasebook, public")
         yard.sql(f"{grants}; grant all on effects to {name}")
         owner, yard.dsn = yard.dsn, make_conninfo(yard.dsn, user=name)
         with yard.caller() as caller:

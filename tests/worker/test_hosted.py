@@ -154,7 +154,11 @@ def test_only_a_worker_of_its_own_is_interrupted_or_killed(
         overran=True, settings=WorkerSettings(dead_after=5.0), worker="w", signs_of_life=bool
     )
     signals: list[int] = []
-    monkeypatch.setattr(os, "kill", lambda pid, number: signals.append(number))
+
+    def kill_instead(pid: int, number: int) -> None:
+        signals.append(number)
+
+    monkeypatch.setattr(os, "kill", kill_instead)
     guard = Guard(heart, os.getppid(), kill=kill, heard_at=time.monotonic() - silence)
     guard.look()
     assert signals == sent
