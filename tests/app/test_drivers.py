@@ -12,7 +12,7 @@ from sqlalchemy.ext.asyncio import create_async_engine
 
 from leasebook import NoTransaction
 from leasebook.domain import InvalidValue
-from leasebook.infra.postgres import accept
+from leasebook.infra.postgres import accept_parts
 from leasebook.infra.postgres.caller_errors import CallerRefused
 from leasebook.infra.postgres.parameters import for_driver
 
@@ -62,7 +62,7 @@ async def test_a_refusal_in_a_later_part_takes_all_back(
     app: App, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Savepoints are said through these drivers too."""
-    monkeypatch.setattr(accept, "ROWS_MAX", 2)
+    monkeypatch.setattr(accept_parts, "ROWS_MAX", 2)
     add: Any = app.add
 
     async def act(caller: Any) -> Any:

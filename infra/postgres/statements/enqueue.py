@@ -24,8 +24,8 @@ with stamp as materialized (
 ), input as materialized (
     select i.place, i.id, i.data::json as data, stamp.at, spec.*,
            greatest(stamp.at + i.delay * interval '1 microsecond', i.run_at) as due_at
-      from unnest(%(ids)s::uuid[], %(run_ats)s::timestamptz[], %(delays)s::bigint[],
-                  %(data)s::text[])
+      from unnest(%(ids)s::text::uuid[], %(run_ats)s::text::timestamptz[],
+                  %(delays)s::text::bigint[], %(data)s::text::text[])
            with ordinality as i (id, run_at, delay, data, place)
      cross join stamp
      cross join lateral pg_catalog.json_to_record(i.data::json)
@@ -70,7 +70,8 @@ with arrived as (
            (format, queue, name, group_key, subject, item, spec)
     select {FORMAT}, spec.queue, spec.name, spec.group_key, spec.subject, i.item::json,
            i.spec::json
-      from unnest(%(items)s::text[], %(specs)s::text[]) with ordinality as i (item, spec, place)
+      from unnest(%(items)s::text::text[], %(specs)s::text::text[])
+           with ordinality as i (item, spec, place)
      cross join lateral pg_catalog.json_to_record(i.spec::json)
         as spec (queue text, name text, group_key text, subject text)
      order by i.place

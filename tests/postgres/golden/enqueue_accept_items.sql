@@ -3,7 +3,8 @@ with arrived as (
            (format, queue, name, group_key, subject, item, spec)
     select 1, spec.queue, spec.name, spec.group_key, spec.subject, i.item::json,
            i.spec::json
-      from unnest(%(items)s::text[], %(specs)s::text[]) with ordinality as i (item, spec, place)
+      from unnest(%(items)s::text::text[], %(specs)s::text::text[])
+           with ordinality as i (item, spec, place)
      cross join lateral pg_catalog.json_to_record(i.spec::json)
         as spec (queue text, name text, group_key text, subject text)
      order by i.place

@@ -3,8 +3,8 @@ with stamp as materialized (
 ), input as materialized (
     select i.place, i.id, i.data::json as data, stamp.at, spec.*,
            greatest(stamp.at + i.delay * interval '1 microsecond', i.run_at) as due_at
-      from unnest(%(ids)s::uuid[], %(run_ats)s::timestamptz[], %(delays)s::bigint[],
-                  %(data)s::text[])
+      from unnest(%(ids)s::text::uuid[], %(run_ats)s::text::timestamptz[],
+                  %(delays)s::text::bigint[], %(data)s::text::text[])
            with ordinality as i (id, run_at, delay, data, place)
      cross join stamp
      cross join lateral pg_catalog.json_to_record(i.data::json)
