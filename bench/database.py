@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any, LiteralString
 from urllib.parse import quote, urlencode
 
 import psycopg
@@ -41,6 +42,8 @@ class Server:
     def __init__(self, dsn: str) -> None:
         self._dsn = dsn
         self._admin = psycopg.connect(dsn, autocommit=True)
+        if not self._answer("select pg_try_advisory_lock(hashtext(%s))", PREFIX):
+            raise SystemExit("another bench is measuring on this server; wait until it is done")
         self.postmaster = postmaster_of(self._admin.info.backend_pid)
         self._drop_all()
 
@@ -90,10 +93,7 @@ class Server:
 
     def wal(self) -> int:
         """Bytes of log that the whole server has written so far."""
-        question = "select pg_current_wal_insert_lsn() - '0/0'::pg_lsn"
-        row = self._admin.execute(question).fetchone()
-        assert row is not None
-        return int(row[0])
+        return int(self._answer("select pg_current_wal_insert_lsn() - '0/0'::pg_lsn"))
 
     def close(self) -> None:
         """Drop what was made."""
@@ -108,13 +108,18 @@ class Server:
             self._drop(database)
 
     def _exists(self, database: str) -> bool:
-        question = "select from pg_database where datname = %s"
-        return self._admin.execute(question, (database,)).fetchone() is not None
+        question = "select exists (select from pg_database where datname = %s)"
+        return bool(self._answer(question, database))
+
+    def _answer(self, question: LiteralString, *values: str) -> Any:
+        row = self._admin.execute(question, values).fetchone()
+        assert row is not None
+        return row[0]
 
     def _drop(self, database: str) -> None:
         self._run("drop database if exists {} with (force)", database)
 
-    def _run(self, statement: str, *databases: str) -> None:
+    def _run(self, statement: LiteralString, *databases: str) -> None:
         names = [sql.Identifier(name) for name in databases]
         self._admin.execute(sql.SQL(statement).format(*names))
 

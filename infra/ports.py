@@ -66,10 +66,7 @@ class KeyArrivals:
 
 @frozen(order=True)
 class Stranger:
-    """Due jobs that a worker leaves alone: it does not know their name, or not their ``format``.
-
-    ``format`` is the row format of a newer release, None where the name is what it does not know.
-    """
+    """Due jobs that a worker leaves alone: it knows not their name, or not their ``format``."""
 
     name: str
     format: int | None
@@ -106,11 +103,7 @@ class Enrolment:
 
 @frozen
 class Evidence:
-    """A line of the audit log: what happened beside the streams.
-
-    ``kind`` is one of ``late_write_refused``, ``worker_started``, ``worker_stopped``,
-    ``worker_died``; ``detail`` is a small JSON document.
-    """
+    """A line of the audit log, beside the streams; ``detail`` is a small JSON document."""
 
     kind: str
     detail: str

@@ -71,18 +71,19 @@ def encode(face: Face, values: Mapping[str, object]) -> Json:
 
 def encode_named(face: Face, values: Mapping[str, object]) -> Json:
     """The document of arguments given by name, as JSON values or as the typed objects."""
-    document = {name: _loosely(face, name, value) for name, value in values.items()}
     known = face.signature.parameters
+    # A misspelt argument is unknown, and another is missing: the first says what was meant.
+    for name in values:
+        if name not in known:
+            raise InvalidValue(
+                f"{ROOT}.{name[:60]}", "an unknown argument", suggestion(name, known)
+            )
+    document = {name: _loosely(face, name, value) for name, value in values.items()}
     for name, parameter in known.items():
         if name not in document:
             if parameter.default is Signature.empty:
                 raise InvalidValue(f"{ROOT}.{name}", "a missing argument", "give it")
             document[name] = _to_json(parameter.default, face.hints[name], f"{ROOT}.{name}")
-    for name in document:
-        if name not in known:
-            raise InvalidValue(
-                f"{ROOT}.{name[:60]}", "an unknown argument", suggestion(name, known)
-            )
     return _checked(ROOT, document, face.hints)
 
 

@@ -10,7 +10,7 @@ import inspect
 import os
 import threading
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from types import MappingProxyType, TracebackType
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, Unpack, overload
 
 from ...domain.errors import InvalidValue
@@ -90,8 +90,7 @@ class Book(Subjects):
     def configure(self, *, dsn: str | None = None, schema: str | None = None) -> None:
         """Use another database or schema from now on; None leaves it as it is.
 
-        For the command line and for tests, which are told where to work after the application's
-        module was imported.
+        For the command line and tests, which learn where to work after the module was imported.
         """
         checked = None if schema is None else Schema(schema)
         with self._lock:
@@ -199,11 +198,9 @@ class Book(Subjects):
     ) -> HostedWorker:
         """A worker inside this program, for as long as ``async with book.worker(...)`` lasts.
 
-        ``concurrency`` runs at once, of all queues of the book's job types or of ``queues`` only;
-        ``grace`` seconds to finish when the block is left.  Options as of ``leasebook worker``:
-        ``name``, ``poll``, ``heartbeat`` and ``dead_after`` in seconds; ``heartbeat_in`` is
-        "process", or "thread" where no child can be started.  Raises InvalidValue for an option; on
-        entry SchemaIncomplete and StoreUnavailable.
+        It serves ``queues``, or all of the book; handlers get ``grace`` seconds at its end.  More
+        options as of ``leasebook worker``, and ``heartbeat_in``: "process" or "thread".  Raises
+        InvalidValue for an option; on entry SchemaIncomplete and StoreUnavailable.
         """
         from ..worker.hosting import hosted
 
@@ -220,26 +217,19 @@ class Book(Subjects):
     def close(self) -> None:
         """Stop ringing and give back the embedded server.  The book can be used again."""
         with self._lock:
-            notifier, self._notifier = self._notifier, None
-            server, self._server = self._server, None
-        if notifier is not None:
-            notifier.close()
-        if server is not None:
-            server.close()
+            closing = (self._notifier, self._server)
+            self._notifier, self._server = None, None
+        for each in closing:
+            if each is not None:
+                each.close()
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def __repr__(self) -> str:
-        # A DSN may hold a password in many places, so nothing of it is shown.
         return f"<Book with {len(self._jobs)} job types, schema {self.schema!r}>"
 
     def _register(

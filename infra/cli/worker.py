@@ -79,7 +79,12 @@ def _seconds(
     "--log-format", type=click.Choice(["text", "json"]), default="text", show_default=True
 )
 @click.option("--json", "as_json", is_flag=True, help="The same as --log-format json.")
-@click.option("--log-level", default="info", show_default=True)
+@click.option(
+    "--log-level",
+    type=click.Choice(["debug", "info", "warning", "error", "critical"], case_sensitive=False),
+    default="info",
+    show_default=True,
+)
 def worker(
     target: str,
     dsn: str | None,
