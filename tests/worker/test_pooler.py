@@ -21,6 +21,7 @@ import pytest
 from leasebook.domain import InvalidValue
 from leasebook.infra.ports import StoreUnavailable
 from leasebook.infra.postgres.pooler import PREPARE, is_pooled
+from leasebook.infra.postgres.schema.errors import MigrationPooled
 from leasebook.infra.postgres.schema.migrate import migrate
 from leasebook.infra.postgres.store import PostgresStore
 from leasebook.infra.postgres.wakeup import PostgresWakeup
@@ -36,9 +37,11 @@ NOTICE = "database behind a pooler"
 
 @pytest.fixture
 def pooled(empty_database_dsn: str) -> Iterator[Pooler]:
-    """A pooler before an empty database, which the migration fills through it."""
+    """A pooler before a migrated database; the migration goes to the server itself."""
+    migrate(empty_database_dsn)
     with pgbouncer(empty_database_dsn) as pooler:
-        migrate(pooler.dsn)
+        with pytest.raises(MigrationPooled, match="Give the server's own DSN"):
+            migrate(pooler.dsn)
         yield pooler
         log = pooler.log
         assert "prepared statement" not in log, log[-2000:]
@@ -191,8 +194,8 @@ def test_c19_who_insists_on_preparing_meets_the_pooler(
 ) -> None:
     """Shows that the tests above would see it; a PgBouncer from 1.21 may cope."""
     monkeypatch.setenv(PREPARE, "1")
+    migrate(empty_database_dsn)
     with pgbouncer(empty_database_dsn) as pooler:
-        migrate(pooler.dsn)
         said = prepared(pooler.dsn)
     assert said is None or "prepared statement" in said
 

@@ -66,6 +66,20 @@ class SchemaNewer(LeasebookError):
         self.problems = tuple(problems)
 
 
+class MigrationPooled(LeasebookError):
+    """The DSN leads through a pooler, whose sessions a migration would change for others."""
+
+    code = "migration_pooled"
+
+    def __init__(self, schema: Schema) -> None:
+        super().__init__(
+            f"schema {schema.quoted} cannot be migrated through a pooler: a migration locks and "
+            "sets things for its session, and here a session is everybody's. "
+            "Give the server's own DSN."
+        )
+        self.schema = schema.name
+
+
 class MigrationFailed(LeasebookError):
     """The server refused the migration.
 

@@ -16,8 +16,9 @@ import psycopg
 from .... import migrations
 from ....domain.errors import InvalidValue
 from ..dsn import connect
+from ..pooler import is_pooled
 from ..statements import catalog
-from .errors import MigrationFailed, SchemaNewer
+from .errors import MigrationFailed, MigrationPooled, SchemaNewer
 from .name import DEFAULT, Schema
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ def migrate(dsn: str, schema: str = DEFAULT, *, to: str = HEAD) -> None:
     at an earlier revision.
 
     Raises InvalidValue for the name, InvalidDsn, StoreUnavailable when no connection can be made,
-    SchemaNewer, and MigrationFailed for all that the server says no to.
+    MigrationPooled, SchemaNewer, and MigrationFailed for all that the server says no to.
     """
     # Alembic and SQLAlchemy are loaded by those who migrate: a worker goes without.
     from sqlalchemy.exc import DBAPIError
@@ -92,6 +93,8 @@ def _only_migrator(dsn: str, schema: Schema) -> Generator[psycopg.Connection[Any
     """
     with connect(dsn) as guard:
         guard.autocommit = True
+        if is_pooled(guard):
+            raise MigrationPooled(schema)
         guard.execute(ONLINE)
         number = _lock_number(f"leasebook migrators of {schema.name}")
         ask = f"select pg_catalog.pg_try_advisory_lock({number})".encode()
