@@ -59,5 +59,5 @@ bench: install ## Measure throughput (bench/run.sh)
 	@if [ -e bench/run.sh ]; then bash bench/run.sh $(ARGS); else echo "bench/run.sh is not written yet"; fi
 
 clean: ## Remove .venv, caches, builds and reports
-	rm -rf .venv build dist artifacts *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf .venv .bench build dist artifacts *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -28,8 +28,6 @@ from .tick import Ask, Ticked, Ticker, sweep
 LOOK_SECONDS_MIN = 0.05
 #: An inbox whose items the store refuses is left alone for so long.
 INBOX_PAUSE_SECONDS = 30.0
-#: A tick leases no more, so that handlers run while the next tick is under way.
-LEASES_MAX = 250
 LONG_AGO = float("-inf")
 #: So many due jobs are looked through for strangers, at the start and later.
 FIRST_SAMPLE_JOBS = 20_000
@@ -115,7 +113,7 @@ class TickLoop:
             self.bell.wait(min(pause, max(0.0, self.give_up_at - now)))
             return
         free = 0 if self.stopping else self.settings.concurrency - len(self.running)
-        slots = min(free, LEASES_MAX) if self.executor.responsive(now) else 0
+        slots = free if self.executor.responsive(now) else 0
         hungry = self._more and slots > 0
         collect = self._inbox and not self.stopping and now >= self._collect_at
         reconcile = now - self._reconciled_at >= self.settings.heartbeat
