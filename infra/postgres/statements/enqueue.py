@@ -10,16 +10,12 @@ from ....projections.row import FORMAT
 from ..schema.name import Schema
 
 
-def accept_jobs(schema: Schema) -> str:
-    """Which time do these jobs get, and do they all start before they expire?  Then they are born.
+def stamped_jobs(further: str = "") -> str:
+    """How statements that accept jobs begin: the input by its documents, due times, the verdict.
 
-    One that would expire before it starts is left to the domain to refuse: then nothing is written,
-    and ``refused`` is true.  ``delays`` are microseconds.  ``moment`` is the stamp in microseconds
-    since 1970.  (Events are numbered in the order of the input, so the n-th row finds its number
-    without a join.)
+    ``further`` are more columns of the documents, with a comma before each.
     """
-    return f"""
-with stamp as materialized (
+    return f"""with stamp as materialized (
     select pg_catalog.clock_timestamp() as at
 ), input as materialized (
     select i.place, i.id, i.data::json as data, stamp.at, spec.*,
@@ -31,10 +27,22 @@ with stamp as materialized (
      cross join lateral pg_catalog.json_to_record(i.data::json)
         as spec (queue text, priority smallint, name text, args json, retries bigint,
                  timeout float8, lease float8, on_exhausted text, label text, owner text,
-                 subject text, expires_at timestamptz)
+                 subject text, expires_at timestamptz{further})
 ), verdict as materialized (
     select exists (select from input where input.expires_at <= input.due_at) as refused
-), logged as (
+"""
+
+
+def accept_jobs(schema: Schema) -> str:
+    """Which time do these jobs get, and do they all start before they expire?  Then they are born.
+
+    One that would expire before it starts is left to the domain to refuse: then nothing is written,
+    and ``refused`` is true.  ``delays`` are microseconds.  ``moment`` is the stamp in microseconds
+    since 1970.  (Events are numbered in the order of the input, so the n-th row finds its number
+    without a join.)
+    """
+    return f"""
+{stamped_jobs()}), logged as (
     insert into {schema.table("job_events")} (job_id, version, at, kind, due_at, data)
     select input.id, 1, input.at, %(kind)s, input.due_at, input.data
       from input

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from ....projections.row import FORMAT
 from ..schema.name import Schema
+from .enqueue import stamped_jobs
 
 
 def accept_unique(schema: Schema) -> str:
@@ -24,22 +25,7 @@ def accept_unique(schema: Schema) -> str:
     table = schema.table("job_events").replace("'", "''")
     sequence = f"pg_catalog.pg_get_serial_sequence('{table}', 'event_id')::regclass"
     return f"""
-with stamp as materialized (
-    select pg_catalog.clock_timestamp() as at
-), input as materialized (
-    select i.place, i.id, i.data::json as data, stamp.at, spec.*,
-           greatest(stamp.at + i.delay * interval '1 microsecond', i.run_at) as due_at
-      from unnest(%(ids)s::text::uuid[], %(run_ats)s::text::timestamptz[],
-                  %(delays)s::text::bigint[], %(data)s::text::text[])
-           with ordinality as i (id, run_at, delay, data, place)
-     cross join stamp
-     cross join lateral pg_catalog.json_to_record(i.data::json)
-        as spec (queue text, priority smallint, name text, args json, retries bigint,
-                 timeout float8, lease float8, on_exhausted text, label text, owner text,
-                 subject text, expires_at timestamptz, unique_key text)
-), verdict as materialized (
-    select exists (select from input where input.expires_at <= input.due_at) as refused
-), seen as materialized (
+{stamped_jobs(", unique_key text")}), seen as materialized (
     select input.*, j.holder
       from input
       left join lateral (
