@@ -11,14 +11,14 @@ from attrs import frozen
 from .clock import micros
 from .runs import RUNNING, Run
 
-#: How a run that ended so is drawn.
+#: How a run that ended so is drawn, the worst last.
 MARKS = {
     "completed": "=",
+    RUNNING: ">",
+    "released": "-",
     "retry_scheduled": "x",
     "failed": "X",
     "lease_expired": "!",
-    "released": "-",
-    RUNNING: ">",
 }
 
 
@@ -75,9 +75,10 @@ def draw(slot: Slot, since: datetime, until: datetime, width: int) -> str:
         if ended < begin or run.began > until:
             continue
         first = max(0, (micros(run.began) - begin) * width // length)
-        last = min(width - 1, (ended - begin) * width // length)
+        last = min(width - 1, (ended - begin - 1) * width // length)
         mark = MARKS.get(run.end, "?")
-        for cell in range(min(first, width - 1), last + 1):
+        first = min(first, width - 1)
+        for cell in range(first, max(first, last) + 1):
             there = cells[cell]
             if there not in order or order.index(there) < order.index(mark):
                 cells[cell] = mark

@@ -62,8 +62,8 @@ class Piece(NamedTuple):
 class Pending:
     """One wait before its ready stretches are explained.
 
-    ``since`` and ``due_at`` are microseconds, the latter what claims went by in the end; ``started`` and ``worker`` are None for a wait
-    that is not over, whose ``until`` is the end of the window.
+    ``since`` and ``due_at``, what claims went by in the end, are microseconds since 1970.
+    ``started`` and ``worker`` are None for a wait that is not over, which ends with the window.
     """
 
     job_id: UUID

@@ -8,7 +8,8 @@ import pytest
 
 from leasebook.domain import Recorded, ReleaseReason
 from leasebook.projections.replay.facts import AuditLine, gather
-from leasebook.projections.replay.waits import Cause, Wait, waits
+from leasebook.projections.replay.waiting import Cause
+from leasebook.projections.replay.waits import Wait, waits
 from tests.support.facts import died, line, log, started, stopped
 from tests.support.lives import Life, at, item, job_id
 

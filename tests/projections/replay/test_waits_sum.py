@@ -12,7 +12,8 @@ from leasebook.domain import Recorded, State
 from leasebook.projections.replay.capacity import Capacity, Stint
 from leasebook.projections.replay.clock import MICROSECOND, micros
 from leasebook.projections.replay.facts import AuditLine, gather
-from leasebook.projections.replay.waits import Cause, waits
+from leasebook.projections.replay.waiting import Cause
+from leasebook.projections.replay.waits import waits
 from tests.support.facts import died, line, started, stopped
 from tests.support.lives import Life, at, item
 
