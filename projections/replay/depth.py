@@ -44,16 +44,19 @@ class DepthOverTime:
 
 
 def depth_over_time(
-    log: Iterable[Recorded], since: datetime, until: datetime, points: int
+    log: Iterable[Recorded], since: datetime, until: datetime, points: int, *, trim: bool = False
 ) -> DepthOverTime:
     """The depth between two moments in at most ``points`` points, which is at least 1.
 
-    Raises ValueError for no points, or a window that ends before it begins.
+    ``trim`` leaves out the time before the first job was open and after the last one was.  Raises
+    ValueError for no points, or a window that ends before it begins.
     """
     if points < 1 or until < since:
         raise ValueError("a depth needs a point, and a window that does not end before it begins")
     changes = _changes(log, micros(until))
     begin, end = micros(since), micros(until)
+    if trim:
+        begin, end = _trimmed(changes, begin, end)
     within = {at for deltas in changes.values() for at in deltas if begin < at}
     merged = len(within) + 1 > points
     if merged:
@@ -62,7 +65,7 @@ def depth_over_time(
         ticks = [begin, *sorted(within)]
     counts = {place: _levels(changes[place], ticks) for place in sorted(changes, key=_order)}
     seen = {place: levels for place, levels in counts.items() if any(levels)}
-    return DepthOverTime(since, until, tuple(map(moment, ticks)), seen, merged)
+    return DepthOverTime(moment(begin), moment(end), tuple(map(moment, ticks)), seen, merged)
 
 
 def _order(place: Place) -> tuple[str, int]:
@@ -93,6 +96,17 @@ def _changes(log: Iterable[Recorded], until: int) -> dict[Place, _Deltas]:
                 changes.setdefault(now, _Deltas()).add(at, 1)
             place = now
     return changes
+
+
+def _trimmed(changes: Mapping[Place, _Deltas], begin: int, end: int) -> tuple[int, int]:
+    """The window without its empty ends; as it is when it is empty altogether."""
+    times = sorted({at for deltas in changes.values() for at in deltas})
+    within = [at for at in times if begin < at]
+    if not within:
+        return begin, end
+    before = sum(step for deltas in changes.values() for at, step in deltas.items() if at <= begin)
+    after = sum(step for deltas in changes.values() for step in deltas.values())
+    return (begin if before else within[0]), (end if after else within[-1])
 
 
 def _place(step: Step) -> Place | None:

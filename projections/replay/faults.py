@@ -19,6 +19,7 @@ FAILING = frozenset({"retry_scheduled", "failed"})
 
 # An apostrophe inside a word quotes nothing.
 _QUOTED = re.compile(r"(?<!\w)'[^']*'|\"[^\"]*\"|`[^`]*`")
+_URL = re.compile(r"\b[a-z][a-z0-9+.-]*://\S+", re.IGNORECASE)
 _UUID = re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", re.IGNORECASE)
 _HEX = re.compile(r"\b(?:0x[0-9a-f]+|(?=\d*[a-f])(?=[a-f]*\d)[0-9a-f]{8,})\b", re.IGNORECASE)
 _NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
@@ -125,11 +126,11 @@ def faults(
 
 
 def fingerprint(error: str) -> str:
-    """The telling line of an error with quoted texts, uuids and numbers replaced.
+    """The telling line of an error with quoted texts, URLs, uuids and numbers replaced.
 
     Errors that differ in these only are one kind: ``KeyError: '…' in row <n>``.
     """
-    line = _QUOTED.sub("'…'", one_line(error))
+    line = _URL.sub("<url>", _QUOTED.sub("'…'", one_line(error)))
     return _NUMBER.sub("<n>", _HEX.sub("<hex>", _UUID.sub("<uuid>", line)))
 
 

@@ -57,11 +57,16 @@ class Asked:
 
     dsn: str | None
     schema: str
-    since: When
-    until: When
+    since: When | None
+    until: When | None
     choice: Choice
     format: str
     events_max: int
+
+    @property
+    def no_window(self) -> bool:
+        """Whether neither end of the window was given."""
+        return self.since is None and self.until is None
 
     @property
     def as_json(self) -> bool:
@@ -129,8 +134,8 @@ def replaying(asked: Asked, until: When | None = None) -> Generator[Replay]:
             history.require_schema()
             now = history.now()
             made = Replay(history, asked.choice, now)
-            end = made.at(asked.until if until is None else until)
-            since = made.at(asked.since) if until is None else end
+            end = made.at(until or asked.until or timedelta(0))
+            since = made.at(asked.since or SINCE_DEFAULT) if until is None else end
             if end < since:
                 raise click.UsageError(
                     f"--from is {since.isoformat(timespec='seconds')}, later than --to, "
@@ -156,8 +161,8 @@ def common(*, window: bool = True) -> Callable[[Callable[..., None]], Callable[.
             asked = Asked(
                 given.pop("dsn"),
                 given.pop("schema"),
-                given.pop("since", SINCE_DEFAULT),
-                given.pop("until", timedelta(0)),
+                given.pop("since", None),
+                given.pop("until", None),
                 choice,
                 given.pop("format"),
                 given.pop("events_max"),
@@ -175,12 +180,12 @@ def _window(window: bool) -> list[Callable[..., Any]]:
     if not window:
         return []
     since = click.option(
-        "--from", "since", type=moment, default="-1d", show_default=True, metavar="MOMENT",
-        help="Where the window begins: 2026-03-01T14:00:00Z, or -15m, -2h, -7d.",
+        "--from", "since", type=moment, metavar="MOMENT",
+        help="Where the window begins: 2026-03-01T14:00:00Z, or -15m, -2h, -7d.  [default: -1d]",
     )  # fmt: skip
     until = click.option(
-        "--to", "until", type=moment, default="now", show_default=True, metavar="MOMENT",
-        help="Where it ends; what happened later is not read.",
+        "--to", "until", type=moment, metavar="MOMENT",
+        help="Where it ends; what happened later is not read.  [default: now]",
     )  # fmt: skip
     return [since, until]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from ....projections.replay.depth import DepthOverTime, depth_over_time
-from ....projections.replay.picture import bars, depth_svg, highest
+from ....projections.replay.picture import bars, depth_svg
 from ..output import finish
 from .asking import Asked, common, replaying
 from .showing import Record, print_records, stamp
@@ -30,7 +30,9 @@ POINTS = 600
 def depth_command(asked: Asked, svg: Path | None, points: int) -> None:
     """How many jobs were queued, grouped, leased, waiting for a retry and held, by queue."""
     with replaying(asked) as replay:
-        depth = depth_over_time(replay.log(), replay.since, replay.until, points)
+        depth = depth_over_time(
+            replay.log(), replay.since, replay.until, points, trim=asked.no_window
+        )
         if svg is not None:
             svg.write_text(depth_svg(depth), "utf-8")
         if asked.as_json:
@@ -50,7 +52,7 @@ def _show(depth: DepthOverTime) -> None:
     head = f"{'':{names}}  {'most':>{max(4, digits)}}  {'last':>{max(4, digits)}}"
     click.echo(click.style(head, bold=True))
     for place, numbers in depth.counts.items():
-        top, last = f"{max(numbers):,}", f"{highest(depth, numbers, COLUMNS)[-1]:,}"
+        top, last = f"{max(numbers):,}", f"{numbers[-1]:,}"
         wide = max(4, digits)
         drawn = bars(depth, place, COLUMNS)
         click.echo(f"{' '.join(place):{names}}  {top:>{wide}}  {last:>{wide}}  {drawn}".rstrip())

@@ -18,7 +18,7 @@ from ..output import FINDING, finish, print_table
 from .asking import Asked, When, common, moment, replaying
 from .showing import job_record, print_records, stamp
 
-SHOWN_MAX = 50
+SHOWN_MAX = 20
 limit_option = click.option(
     "--limit", default=SHOWN_MAX, show_default=True, type=click.IntRange(0),
     help="Lines of jobs in a table.",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 
 import click
@@ -121,19 +122,29 @@ def timeline_command(asked: Asked, trace: Path | None) -> None:
         if asked.as_json:
             print_records(asked, replay, _slot_records(found))
         else:
-            _draw(replay, found)
+            _draw(found, *_ends(asked, replay, found))
     finish(0)
 
 
-def _draw(replay: Replay, found: list[Slot]) -> None:
-    click.echo(f"from {stamp(replay.since)} to {stamp(replay.until)}")
+def _ends(asked: Asked, replay: Replay, found: list[Slot]) -> tuple[datetime, datetime]:
+    """The window; when none was asked for, as much of it as there are runs in."""
+    runs = [run for slot in found for run in slot.runs]
+    if not asked.no_window or not runs:
+        return replay.since, replay.until
+    begin = min(run.began for run in runs)
+    end = max(run.ended or replay.until for run in runs)
+    return max(begin, replay.since), min(end, replay.until)
+
+
+def _draw(found: list[Slot], since: datetime, until: datetime) -> None:
+    click.echo(f"from {stamp(since)} to {stamp(until)}")
     if not found:
         click.echo("nothing ran")
         return
     click.echo(", ".join(f"{mark} {end}" for end, mark in MARKS.items()))
     names = max(len(f"{slot.worker} {slot.number}") for slot in found)
     for slot in found:
-        drawn = draw(slot, replay.since, replay.until, COLUMNS)
+        drawn = draw(slot, since, until, COLUMNS)
         click.echo(f"{f'{slot.worker} {slot.number}':{names}} |{drawn}|")
 
 

@@ -60,6 +60,16 @@ def test_a_window_in_the_middle_begins_with_what_was_there() -> None:
     assert ("mail", "leased") not in depth.counts, "never in this window"
 
 
+def test_empty_ends_of_a_window_are_left_out_when_asked() -> None:
+    done = Life().enqueue(5).lease(6).complete(8).stream
+    depth = depth_over_time(done, at(-100), at(100), 9, trim=True)
+    assert (depth.since, depth.until) == (at(5), at(8))
+    depth = depth_over_time(done, at(5.5), at(7), 9, trim=True)
+    assert (depth.since, depth.until) == (at(5.5), at(7)), "a job is open at both ends"
+    depth = depth_over_time(done, at(50), at(100), 9, trim=True)
+    assert (depth.since, depth.until) == (at(50), at(100))
+
+
 def test_nothing_at_all() -> None:
     depth = depth_over_time([], at(0), at(10), 10)
     assert (depth.times, dict(depth.counts), depth.total()) == ((at(0),), {}, (0,))

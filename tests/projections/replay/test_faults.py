@@ -94,6 +94,10 @@ def test_errors_by_what_they_have_in_common() -> None:
         ("at 0x7f3a2b <Page object>", "at <hex> <Page object>"),
         ("commit 9fceb02d0ae598e9 is missing", "commit <hex> is missing"),
         ("127.0.0.1:5432 refused", "<n> refused"),
+        (
+            "503 from https://x:***@index.example/a/b.md?c=1 (app.py:7)",
+            "<n> from <url> (app.py:<n>)",
+        ),
         ("12345678 and 5", "<n> and <n>"),
         ("Traceback (most recent call last):\n  File x\nValueError: no 5\n", "ValueError: no <n>"),
         ("", "no error text"),
