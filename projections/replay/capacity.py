@@ -9,14 +9,15 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from enum import IntEnum
+from heapq import merge
 from typing import NamedTuple, TypeAlias
 
 from .clock import micros
 from .facts import Facts
 
-#: Moment, what changed, worker, queue, and a number that goes with it.
+#: Moment, what changed, worker, queue (of a run or limit), and by or to how much.
 Change: TypeAlias = tuple[int, int, str, str, int]
 
 
@@ -31,9 +32,9 @@ class Room(IntEnum):
 class Stint(NamedTuple):
     """A run as capacity sees it, in microseconds since 1970; ``until`` is None while it goes on."""
 
+    since: int
     worker: str
     queue: str
-    since: int
     until: int | None
 
 
@@ -84,7 +85,10 @@ class Capacity:
         self.queues_of = {worker.id: worker.queues for worker in facts.workers.values()}
         self._steps: dict[str, _Steps] = {}
         sweep = _Sweep(facts)
-        changes = sorted([*_lives(facts), *_limits(facts), *_runs(stints)])
+        runs = sorted(stints, key=_since)
+        changes = merge(
+            sorted(_lives(facts)), sorted(_limits(facts)), _beginnings(runs), _ends(runs)
+        )
         for at, change, worker, queue_of_run, number in changes:
             for queue in sweep.apply(change, worker, queue_of_run, number):
                 self._steps.setdefault(queue, _Steps()).add(at, sweep.room(queue))
@@ -116,13 +120,27 @@ def _limits(facts: Facts) -> Iterator[Change]:
             yield micros(at), LIMITED, "", queue, -1 if limit is None else limit
 
 
-def _runs(stints: Iterable[Stint]) -> Iterator[Change]:
+def _since(stint: Stint) -> int:
+    return stint.since
+
+
+def _beginnings(stints: Sequence[Stint]) -> Iterator[Change]:
     for stint in stints:
-        yield stint.since, BEGAN, stint.worker, stint.queue, 0
-        if stint.until is not None:
-            # A run of no length must not end before it begins.
-            order = RAN if stint.until > stint.since else ENDED
-            yield stint.until, order, stint.worker, stint.queue, -1
+        yield stint.since, BEGAN, stint.worker, stint.queue, 1
+
+
+def _ends(stints: Sequence[Stint]) -> Iterator[Change]:
+    # Not all changes at once: a million runs would need as much memory again.
+    ended = [stint for stint in stints if stint.until is not None]
+    ended.sort(key=_end)
+    for stint in ended:
+        yield *_end(stint), stint.worker, stint.queue, -1
+
+
+def _end(stint: Stint) -> tuple[int, int]:
+    """When a run ends; one of no length must not end before it begins."""
+    until = stint.since if stint.until is None else stint.until
+    return until, RAN if until > stint.since else ENDED
 
 
 class _Sweep:
@@ -145,11 +163,10 @@ class _Sweep:
         if change == LIMITED:
             self.limit[queue] = number
             return (queue,)
-        if change == BEGAN or number < 0:
-            step = -1 if number < 0 else 1
-            self.running[queue] += step
+        if queue:
+            self.running[queue] += number
             was_full = self._is_full(worker)
-            self.taken[worker] += step
+            self.taken[worker] += number
             return (queue, *self._filled(worker, was_full))
         facts = self.workers[worker]
         if change == STARTED:

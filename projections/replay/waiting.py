@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from enum import StrEnum
+from sys import intern
 from typing import NamedTuple
 from uuid import UUID
 
@@ -135,8 +136,8 @@ def _pending(
     spec = job.spec
     return Pending(
         spec.id,
-        spec.name,
-        spec.queue,
+        intern(spec.name),
+        intern(spec.queue),
         spec.priority,
         seq,
         micros(job.due_at),
@@ -144,6 +145,6 @@ def _pending(
         tuple(pieces),
         version,
         job.starts + 1 if event is None else event.start,
-        None if event is None else event.worker,
+        None if event is None else intern(event.worker),
         None if event is None else event.at,
     )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime
+from sys import intern
 from uuid import UUID
 
 from attrs import frozen
@@ -74,14 +75,17 @@ def waits(
             pending += waits_of(life, until)
             stints += _stints(life)
     explain = _Explainer(facts, stints, pending, known_from)
-    for each in pending:
-        yield explain.wait(each)
+    del stints
+    # What is answered need not be kept.
+    pending.reverse()
+    while pending:
+        yield explain.wait(pending.pop())
 
 
 def _stints(life: Iterable[Step]) -> Iterator[Stint]:
     for run in runs_of(tuple(life)):
         ended = None if run.ended is None else micros(run.ended)
-        yield Stint(run.worker, run.queue, micros(run.began), ended)
+        yield Stint(micros(run.began), intern(run.worker), intern(run.queue), ended)
 
 
 class _Explainer:

@@ -26,7 +26,7 @@ from ..output import answering
 When: TypeAlias = datetime | timedelta
 
 FORMATS = ("table", "json", "ndjson")
-SINCE_DEFAULT = timedelta(days=-1)
+SINCE_DEFAULT = timedelta(days=1)
 UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 RELATIVE = re.compile(r"-(\d+)([smhd])")
 
@@ -134,8 +134,7 @@ def replaying(asked: Asked, until: When | None = None) -> Generator[Replay]:
             history.require_schema()
             now = history.now()
             made = Replay(history, asked.choice, now)
-            end = made.at(until or asked.until or timedelta(0))
-            since = made.at(asked.since or SINCE_DEFAULT) if until is None else end
+            since, end = _window_of(asked, made, until)
             if end < since:
                 raise click.UsageError(
                     f"--from is {since.isoformat(timespec='seconds')}, later than --to, "
@@ -145,6 +144,15 @@ def replaying(asked: Asked, until: When | None = None) -> Generator[Replay]:
             yield replace(made, choice=choice)
         finally:
             history.close()
+
+
+def _window_of(asked: Asked, made: Replay, until: When | None) -> tuple[datetime, datetime]:
+    """Where the window begins and ends: all of it is one moment when that was asked for."""
+    last = asked.until if until is None else until
+    end = made.now if last is None else made.at(last)
+    if until is not None:
+        return end, end
+    return (end - SINCE_DEFAULT if asked.since is None else made.at(asked.since)), end
 
 
 def common(*, window: bool = True) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -181,7 +189,7 @@ def _window(window: bool) -> list[Callable[..., Any]]:
         return []
     since = click.option(
         "--from", "since", type=moment, metavar="MOMENT",
-        help="Where the window begins: 2026-03-01T14:00:00Z, or -15m, -2h, -7d.  [default: -1d]",
+        help="Where the window begins: 2026-03-01T14:00:00Z, or -15m, -2h, -7d.  [default: a day before the end]",
     )  # fmt: skip
     until = click.option(
         "--to", "until", type=moment, metavar="MOMENT",

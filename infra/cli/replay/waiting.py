@@ -8,6 +8,7 @@ from uuid import UUID
 import click
 
 from ....domain.log import Recorded
+from ....projections.replay.totals import Totals
 from ....projections.replay.waiting import Cause
 from ....projections.replay.waits import Segment, Wait, waits
 from ....projections.wording import count
@@ -30,20 +31,25 @@ def wait_command(asked: Asked, limit: int) -> None:
     Of starts in the window, and of waits that go on at its end.
     """
     with replaying(asked) as replay:
-        wanted, chosen = replay.choice, set[UUID]()
-        log, known = _noting(replay, chosen), replay.history.known_from
-        found = [
-            wait
-            for wait in waits(log, replay.facts(), replay.until, known)
-            if wait.job_id in chosen
-            and wanted.within(wait.started or replay.until)
-            and wanted.of_worker(wait.worker)
-        ]
+        found = _found(replay)
         if asked.as_json:
             print_records(asked, replay, map(_record, found))
         else:
-            _show(found, limit)
+            totals = Totals(limit)
+            for wait in found:
+                totals.add(wait)
+            _show(totals)
     finish(0)
+
+
+def _found(replay: Replay) -> Iterator[Wait]:
+    """The waits of the jobs asked about that ended in the window, or go on at its end."""
+    asked, chosen = replay.choice, set[UUID]()
+    log, known = _noting(replay, chosen), replay.history.known_from
+    for wait in waits(log, replay.facts(), replay.until, known):
+        ended = wait.started or replay.until
+        if wait.job_id in chosen and asked.within(ended) and asked.of_worker(wait.worker):
+            yield wait
 
 
 def _noting(replay: Replay, chosen: set[UUID]) -> Iterator[Recorded]:
@@ -54,48 +60,38 @@ def _noting(replay: Replay, chosen: set[UUID]) -> Iterator[Recorded]:
         yield from (step.recorded for step in life)
 
 
-def _show(found: list[Wait], limit: int) -> None:
-    over = sum(wait.started is not None for wait in found)
-    going = len(found) - over
-    click.echo(f"{count(over, 'start')}, {count(going, 'job')} still waiting")
-    if not found:
-        return
-    whole = sum(wait.microseconds for wait in found)
+def _show(totals: Totals) -> None:
+    still = count(totals.going_on, "job")
+    click.echo(f"{count(totals.over, 'start')}, {still} still waiting")
     rows: list[list[object]] = []
     for cause in Cause:
-        spent = [wait.of(cause) for wait in found]
-        if total := sum(spent):
-            waited = sum(each > 0 for each in spent)
-            share = f"{100 * total / whole:.1f} %"
-            rows.append([cause.value, waited, length(total), share, length(max(spent))])
-    print_table(["waited for", "waits", "together", "share", "longest"], rows)
-    if not limit:
+        if total := totals.causes.get(cause):
+            share = f"{100 * total.microseconds / totals.microseconds:.1f} %"
+            together, longest = length(total.microseconds), length(total.longest)
+            rows.append([cause.value, total.waits, together, share, longest])
+    if rows:
+        print_table(["waited for", "waits", "together", "share", "longest"], rows)
+    if not totals.longest:
         return
     click.echo()
-    found.sort(key=lambda wait: -wait.microseconds)
-    print_table(
-        ["job", "name", "start", "started", "waited", "for"],
-        [
-            [
-                wait.job_id,
-                wait.name,
-                wait.start,
-                stamp(wait.started) or "not yet",
-                length(wait.microseconds),
-                _told(wait.segments),
-            ]
-            for wait in found[:limit]
-        ],
-    )
-    if len(found) > limit:
-        click.echo(f"these are the {limit:,} longest; --limit shows more")
+    columns = ["job", "name", "start", "started", "waited", "for"]
+    print_table(columns, [_row(wait) for wait in totals.longest])
+    if totals.waits > totals.keep:
+        click.echo(f"these are the {totals.keep:,} longest; --limit shows more")
+
+
+def _row(wait: Wait) -> list[object]:
+    started, waited = stamp(wait.started) or "not yet", length(wait.microseconds)
+    return [wait.job_id, wait.name, wait.start, started, waited, _told(wait.segments)]
 
 
 def _told(segments: Sequence[Segment]) -> str:
+    """Without what took less than a millisecond; programs get all of it."""
     told: list[str] = []
     for each in segments:
         by = "" if each.by is None else f" {each.by}"
-        told.append(f"{each.cause.value}{by} {length(each.microseconds)}")
+        if each.microseconds >= 1_000:
+            told.append(f"{each.cause.value}{by} {length(each.microseconds)}")
     return ", ".join(told)
 
 

@@ -122,7 +122,7 @@ def test_capacity_is_what_a_slow_count_gives(
         for worker, name, since, length in runs
     ]
     stints = [
-        Stint(worker, name, micros(at(since)), None if until is None else micros(at(until)))
+        Stint(micros(at(since)), worker, name, None if until is None else micros(at(until)))
         for worker, name, since, until in whole
     ]
     since, until = sorted((one, other))
