@@ -189,7 +189,8 @@ def _window(window: bool) -> list[Callable[..., Any]]:
         return []
     since = click.option(
         "--from", "since", type=moment, metavar="MOMENT",
-        help="Where the window begins: 2026-03-01T14:00:00Z, or -15m, -2h, -7d.  [default: a day before the end]",
+        help="Where the window begins: 2026-03-01T14:00:00Z, or -15m, -2h, -7d.  "
+        "[default: a day before the end]",
     )  # fmt: skip
     until = click.option(
         "--to", "until", type=moment, metavar="MOMENT",
