@@ -14,6 +14,8 @@ from .decide.collection import collect
 from .decide.keys import meet
 from .errors import (
     DamagedEvent,
+    EffectRefused,
+    EffectUncertain,
     GroupRefused,
     IdempotencyConflict,
     IllegalTransition,
@@ -26,11 +28,22 @@ from .errors import (
 )
 from .evolve import evolve, fold
 from .grouping import Arrival
-from .job import Group, Job, JobSpec, Lease, Policy
+from .job import Effect, Group, Job, JobSpec, Lease, Policy
 from .log import Change, Recorded, already_recorded
 from .retry import AI_STEPS, PRODUCT_EVENTS, WORKFLOW_ACTIONS, Retry
 from .states import TRANSITIONS, State
-from .values import CloseReason, ExpiryCause, Json, OnConflict, OnExhausted, Outcome, ReleaseReason
+from .values import (
+    CloseReason,
+    EffectKind,
+    ExpiryCause,
+    Json,
+    OnConflict,
+    OnExhausted,
+    OnExpired,
+    OnHold,
+    Outcome,
+    ReleaseReason,
+)
 
 __all__ = [
     "AI_STEPS",
@@ -41,6 +54,10 @@ __all__ = [
     "Change",
     "CloseReason",
     "DamagedEvent",
+    "Effect",
+    "EffectKind",
+    "EffectRefused",
+    "EffectUncertain",
     "ExpiryCause",
     "Group",
     "GroupRefused",
@@ -55,6 +72,8 @@ __all__ = [
     "NotDue",
     "OnConflict",
     "OnExhausted",
+    "OnExpired",
+    "OnHold",
     "Outcome",
     "Policy",
     "Recorded",

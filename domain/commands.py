@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from datetime import datetime
 from typing import TypeAlias
+from uuid import UUID
 
 from attrs import frozen
 
 from .job import JobSpec
-from .values import CloseReason, ExpiryCause, Json, Outcome, ReleaseReason
+from .values import CloseReason, EffectKind, ExpiryCause, Json, Outcome, ReleaseReason
 
 
 @frozen
@@ -68,10 +69,31 @@ class Reschedule:
 
 @frozen
 class TakeLease:
-    """Lease a due job to a worker for the term of its policy."""
+    """Lease a due job to a worker for the term of its policy.
+
+    ``behind`` is the unfinished job that must end first: the nearest earlier one of its ordering
+    key, or the one that it comes after.  ``parent_failed`` tells that the latter has failed.
+    """
 
     at: datetime
     worker: str
+    behind: UUID | None = None
+    parent_failed: bool = False
+
+
+@frozen
+class Block:
+    """Let a waiting job wait for the end of an earlier one, ``by``, too."""
+
+    at: datetime
+    by: UUID
+
+
+@frozen
+class Unblock:
+    """Let a blocked job, or one that failed because its parent had, be due again."""
+
+    at: datetime
 
 
 @frozen
@@ -81,6 +103,42 @@ class Renew:
     at: datetime
     token: int
     lease_until: datetime
+
+
+@frozen
+class StartEffect:
+    """Begin an effect outside: from now on its end is uncertain until it is told."""
+
+    at: datetime
+    token: int
+    key: str
+    destination: str
+    effect: EffectKind = EffectKind.CALL
+
+
+@frozen
+class CompleteEffect:
+    """Keep the receipt of an effect that is done; only a call must have been begun before."""
+
+    at: datetime
+    token: int
+    key: str
+    destination: str
+    effect: EffectKind
+    receipt: Json
+
+
+@frozen
+class ReleaseEffect:
+    """Say that an effect that was begun has certainly not happened.
+
+    ``reason`` is already redacted and bounded.
+    """
+
+    at: datetime
+    token: int
+    key: str
+    reason: str
 
 
 @frozen
@@ -138,7 +196,12 @@ Command: TypeAlias = (
     | CloseGroup
     | Reschedule
     | TakeLease
+    | Block
+    | Unblock
     | Renew
+    | StartEffect
+    | CompleteEffect
+    | ReleaseEffect
     | Complete
     | Fail
     | Release
@@ -152,7 +215,12 @@ COMMANDS: tuple[type[Command], ...] = (
     CloseGroup,
     Reschedule,
     TakeLease,
+    Block,
+    Unblock,
     Renew,
+    StartEffect,
+    CompleteEffect,
+    ReleaseEffect,
     Complete,
     Fail,
     Release,

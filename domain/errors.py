@@ -82,6 +82,39 @@ class GroupRefused(LeasebookError):
         self.job_id = job_id
 
 
+class EffectRefused(LeasebookError):
+    """An effect was refused: its key stands for another one, or it is not in progress.
+
+    ``key`` is the effect's.
+    """
+
+    code = "effect_refused"
+
+    def __init__(self, job_id: UUID, key: str, seen: str, remedy: str) -> None:
+        super().__init__(f"effect {_short(key)} of job {job_id} was refused: {seen}. {remedy}.")
+        self.job_id = job_id
+        self.key = key
+
+
+class EffectUncertain(LeasebookError):
+    """An effect was begun before and nobody knows what came of it: it is not begun again.
+
+    The job is held until an operator says what happened.
+    """
+
+    code = "effect_uncertain"
+
+    def __init__(self, job_id: UUID, key: str, destination: str) -> None:
+        super().__init__(
+            f"effect {_short(key)} of job {job_id} to {_short(destination)} was begun before and "
+            "its end is not known, so it is not begun again. "
+            "Find out at the destination whether it happened."
+        )
+        self.job_id = job_id
+        self.key = key
+        self.destination = destination
+
+
 class UniqueKeyTaken(LeasebookError):
     """An enqueue was refused because an unfinished or held job of the queue has its unique key.
 

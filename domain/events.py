@@ -8,21 +8,26 @@ from __future__ import annotations
 
 from datetime import datetime
 from typing import ClassVar, TypeAlias
+from uuid import UUID
 
 from attrs import frozen
 
 from .job import JobSpec
-from .values import CloseReason, ExpiryCause, Json, Outcome, ReleaseReason
+from .values import CloseReason, EffectKind, ExpiryCause, Json, Outcome, ReleaseReason
 
 
 @frozen
 class Enqueued:
-    """The job was accepted: queued, or grouped when its spec has a group."""
+    """The job was accepted: queued, or grouped when its spec has a group.
+
+    ``blocked_by`` is an earlier job of its key that was accepted in the same breath.
+    """
 
     kind: ClassVar[str] = "enqueued"
     at: datetime
     spec: JobSpec
     due_at: datetime
+    blocked_by: UUID | None = None
 
 
 @frozen
@@ -60,6 +65,24 @@ class Rescheduled:
 
 
 @frozen
+class Blocked:
+    """The job waits for the end of another, ``by``, however long it has been due."""
+
+    kind: ClassVar[str] = "blocked"
+    at: datetime
+    by: UUID
+
+
+@frozen
+class Unblocked:
+    """A job for whose end this one may have waited has ended: it is due again."""
+
+    kind: ClassVar[str] = "unblocked"
+    at: datetime
+    due_at: datetime
+
+
+@frozen
 class Leased:
     """A worker took the job.  The version of this event is the lease token."""
 
@@ -78,6 +101,45 @@ class Heartbeat:
     at: datetime
     lease: int
     lease_until: datetime
+
+
+@frozen
+class EffectStarted:
+    """The handler is about to do something outside; from here on its end is uncertain."""
+
+    kind: ClassVar[str] = "effect_started"
+    at: datetime
+    lease: int
+    key: str
+    destination: str
+    effect: EffectKind
+
+
+@frozen
+class EffectCompleted:
+    """The effect is done.  ``receipt`` is its JSON document, which every later run gets."""
+
+    kind: ClassVar[str] = "effect_completed"
+    at: datetime
+    lease: int
+    key: str
+    destination: str
+    effect: EffectKind
+    receipt: Json
+
+
+@frozen
+class EffectReleased:
+    """The effect has certainly not happened, and may be begun again.
+
+    ``reason`` is redacted and bounded.
+    """
+
+    kind: ClassVar[str] = "effect_released"
+    at: datetime
+    lease: int
+    key: str
+    reason: str
 
 
 @frozen
@@ -142,8 +204,13 @@ Event: TypeAlias = (
     | ItemsJoined
     | GroupClosed
     | Rescheduled
+    | Blocked
+    | Unblocked
     | Leased
     | Heartbeat
+    | EffectStarted
+    | EffectCompleted
+    | EffectReleased
     | Released
     | RetryScheduled
     | LeaseExpired
@@ -156,8 +223,13 @@ EVENTS: tuple[type[Event], ...] = (
     ItemsJoined,
     GroupClosed,
     Rescheduled,
+    Blocked,
+    Unblocked,
     Leased,
     Heartbeat,
+    EffectStarted,
+    EffectCompleted,
+    EffectReleased,
     Released,
     RetryScheduled,
     LeaseExpired,

@@ -12,7 +12,7 @@ from attrs import field, frozen
 
 from .limits import check_count, check_seconds
 from .states import State
-from .values import Json, OnExhausted, Outcome
+from .values import EffectKind, Json, OnExhausted, OnExpired, OnHold, Outcome
 
 RETRIES_DEFAULT = 3
 TIMEOUT_SECONDS_DEFAULT = 600.0
@@ -34,6 +34,7 @@ class Policy:
     timeout: float = TIMEOUT_SECONDS_DEFAULT
     lease: float = LEASE_SECONDS_DEFAULT
     on_exhausted: OnExhausted = OnExhausted.HOLD
+    on_expired: OnExpired = OnExpired.RETRY
 
 
 def _seconds(instance: object, attribute: object, value: float) -> None:
@@ -49,13 +50,15 @@ class Group:
     """How items with one key join into one job.
 
     A group is due ``window`` seconds after its newest item, at the latest ``max_hold`` seconds
-    after its first, and at once when it holds ``max_size`` items.  Raises InvalidValue for negative
+    after its first, and at once when it holds ``max_size`` items.  With ``serial`` the group key is
+    an ordering key too: groups of one key run one after another.  Raises InvalidValue for negative
     seconds or a size outside 1 to 1,000.
     """
 
     window: float = field(validator=_seconds)
     max_hold: float = field(validator=_seconds)
     max_size: int = field(default=GROUP_SIZE_DEFAULT, validator=_size)
+    serial: bool = False
 
 
 @frozen
@@ -66,6 +69,11 @@ class JobSpec:
     arguments are the items in the state.  ``hold_until`` is the time past which a group is not
     held, None for a job that is no group.  One unfinished or held job of a queue has a
     ``unique_key`` at most.
+
+    Jobs with one ``ordering_key`` run in the order in which they were accepted, whatever their
+    queues; ``on_hold`` is what this one means for those behind it once it is held.  ``after`` is
+    the job whose success this one waits for.  ``sequence`` is the place in the order of a group
+    whose first item drew it, None where the birth event's own number is the place.
     """
 
     id: UUID
@@ -83,6 +91,24 @@ class JobSpec:
     group: Group | None = None
     hold_until: datetime | None = None
     unique_key: str | None = None
+    ordering_key: str | None = None
+    on_hold: OnHold = OnHold.BLOCK
+    after: UUID | None = None
+    sequence: int | None = None
+
+
+@frozen
+class Effect:
+    """What a job has done, or begun to do, outside its handler.
+
+    ``key`` names it within the job, ``destination`` where it goes.  Without a ``receipt`` it was
+    begun and its end is not known: it is uncertain.
+    """
+
+    key: str
+    destination: str
+    kind: EffectKind
+    receipt: Json | None = None
 
 
 @frozen
@@ -105,6 +131,8 @@ class Job:
     ``at`` is the time of its newest event.  ``due_at`` is the one column that all waiting goes by:
     when it may start, or while leased, when its lease ends.  ``starts`` counts leases, ``attempts``
     those that count against the budget, ``interruptions`` those that ended without an answer.
+    ``effects`` are in the order in which they were begun.  ``blocked_by`` is the job that must end
+    before this one may start, however long it has been due.
     """
 
     spec: JobSpec
@@ -117,8 +145,10 @@ class Job:
     interruptions: int = 0
     lease: Lease | None = None
     items: tuple[Json, ...] = ()
+    effects: tuple[Effect, ...] = ()
     outcome: Outcome | None = None
     held: bool = False
+    blocked_by: UUID | None = None
 
     @property
     def id(self) -> UUID:
@@ -136,3 +166,8 @@ class Job:
     def budget_left(self) -> int:
         """Counted runs that may still be made, the current one included."""
         return max(0, self.spec.policy.retries + 1 - self.attempts)
+
+    @property
+    def uncertain(self) -> Effect | None:
+        """The first effect that was begun and of whose end nothing is known."""
+        return next((each for each in self.effects if each.receipt is None), None)

@@ -16,6 +16,8 @@ LABEL_BYTES_MAX = 512
 ARGS_BYTES_MAX = 10 * 1024 * 1024
 RESULT_BYTES_MAX = 1024 * 1024
 ERROR_CHARS_MAX = 1_500
+EFFECT_KEY_CHARS_MAX = 240
+EFFECTS_MAX = 1_000
 PRIORITY_MIN = 0
 PRIORITY_MAX = 9
 PRIORITY_DEFAULT = 5
@@ -43,6 +45,18 @@ def check_text(field: str, value: str, bytes_max: int) -> str:
         ) from None
     if size > bytes_max:
         raise InvalidValue(field, f"{size:,} bytes", f"keep it within {bytes_max:,} bytes")
+    return value
+
+
+def check_effect_key(value: str) -> str:
+    """Return ``value`` when it is a storable text of at most 240 characters.
+
+    Raises InvalidValue, as ``check_text`` does.
+    """
+    check_text("key", value, 4 * EFFECT_KEY_CHARS_MAX)
+    if len(value) > EFFECT_KEY_CHARS_MAX:
+        seen = f"{len(value)} characters"
+        raise InvalidValue("key", seen, f"keep it within {EFFECT_KEY_CHARS_MAX} characters")
     return value
 
 

@@ -37,6 +37,14 @@ TRANSITIONS: MappingProxyType[str, frozenset[Move]] = MappingProxyType(
         "rescheduled": frozenset(
             {(State.QUEUED, State.QUEUED), (State.RETRY_WAIT, State.RETRY_WAIT)}
         ),
+        "blocked": frozenset({(State.QUEUED, State.QUEUED), (State.RETRY_WAIT, State.RETRY_WAIT)}),
+        "unblocked": frozenset(
+            {
+                (State.QUEUED, State.QUEUED),
+                (State.RETRY_WAIT, State.RETRY_WAIT),
+                (State.FAILED, State.QUEUED),
+            }
+        ),
         "leased": frozenset(
             {
                 (State.QUEUED, State.LEASED),
@@ -45,6 +53,9 @@ TRANSITIONS: MappingProxyType[str, frozenset[Move]] = MappingProxyType(
             }
         ),
         "heartbeat": frozenset({(State.LEASED, State.LEASED)}),
+        "effect_started": frozenset({(State.LEASED, State.LEASED)}),
+        "effect_completed": frozenset({(State.LEASED, State.LEASED)}),
+        "effect_released": frozenset({(State.LEASED, State.LEASED)}),
         "released": frozenset({(State.LEASED, State.QUEUED)}),
         "retry_scheduled": frozenset({(State.LEASED, State.RETRY_WAIT)}),
         "lease_expired": frozenset({(State.LEASED, State.QUEUED)}),

@@ -1,12 +1,11 @@
 """Events as they are stored: a kind with its version, four hot columns, and a small JSON document.
 
 The document of an event never changes its meaning under one kind: a new shape gets a new version
-in ``KINDS`` and an upcast.  Arguments and results are JSON texts that are carried verbatim.
+in ``KINDS`` and an upcast.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable
 from datetime import datetime
@@ -16,8 +15,8 @@ from uuid import UUID
 from ..domain import events as e
 from ..domain.errors import DamagedEvent, UnknownEvent
 from ..domain.events import Event
-from ..domain.job import Group, JobSpec, Policy
-from ..domain.values import CloseReason, ExpiryCause, Json, OnExhausted, Outcome, ReleaseReason
+from ..domain.values import CloseReason, EffectKind, ExpiryCause, Outcome, ReleaseReason
+from .documents import decode_spec, dumps, encode_spec, given, uuid_of
 
 T = TypeVar("T")
 
@@ -36,25 +35,6 @@ class EventRow(NamedTuple):
     data: str | None
 
 
-# ``json.dumps`` would make an encoder for every call.
-_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-
-
-def dumps(value: object) -> str:
-    """Canonical JSON text: compact, unescaped, NaN and infinities refused with ValueError."""
-    return _ENCODER.encode(value)
-
-
-def canonical(document: Json) -> str:
-    """A document with the members of its objects in one order, to compare it with another."""
-    return json.dumps(json.loads(document), sort_keys=True, separators=(",", ":"))
-
-
-def digest(spec: JobSpec) -> str:
-    """What a request asks for, its job name and arguments, as 64 hexadecimal digits."""
-    return hashlib.sha256(f"{spec.name}\0{canonical(spec.args)}".encode()).hexdigest()
-
-
 def encode(event: Event) -> EventRow:
     """The columns that an event is stored in."""
     kind, at = KINDS[event.kind], event.at
@@ -68,7 +48,8 @@ def encode(event: Event) -> EventRow:
                 data = f'{{"outcome":"{event.outcome}","result":{event.result}}}'
             return EventRow(kind, at, None, event.lease, None, data)
         case e.Enqueued():
-            return EventRow(kind, at, event.due_at, None, None, encode_spec(event.spec))
+            data = encode_spec(event.spec, event.blocked_by)
+            return EventRow(kind, at, event.due_at, None, None, data)
         case e.ItemsJoined():
             arrived = dumps([each.isoformat() for each in event.arrived])
             items, ids = ",".join(event.items), dumps(event.item_ids)
@@ -76,12 +57,23 @@ def encode(event: Event) -> EventRow:
             return EventRow(kind, at, event.due_at, None, None, data)
         case e.GroupClosed():
             return EventRow(kind, at, event.due_at, None, None, dumps({"reason": event.reason}))
-        case e.Rescheduled():
+        case e.Rescheduled() | e.Unblocked():
             return EventRow(kind, at, event.due_at, None, None, None)
+        case e.Blocked():
+            return EventRow(kind, at, None, None, None, dumps({"by": str(event.by)}))
         case e.Heartbeat():
             return EventRow(kind, at, event.lease_until, event.lease, None, None)
+        case e.EffectStarted() | e.EffectCompleted():
+            head = dumps({"key": event.key, "to": event.destination, "effect": event.effect})
+            receipt = ""
+            if isinstance(event, e.EffectCompleted):
+                receipt = f',"receipt":{event.receipt}'
+            return EventRow(kind, at, None, event.lease, None, f"{head[:-1]}{receipt}}}")
+        case e.EffectReleased():
+            data = dumps({"key": event.key, "reason": event.reason})
+            return EventRow(kind, at, None, event.lease, None, data)
         case e.Released():
-            data = dumps(_given(reason=event.reason, note=event.note))
+            data = dumps(given(reason=event.reason, note=event.note))
             return EventRow(kind, at, event.due_at, event.lease, None, data)
         case e.RetryScheduled():
             data = dumps({"error": event.error})
@@ -100,55 +92,6 @@ def is_plain(event: e.Completed) -> bool:
     return event.result == "null" and event.outcome is Outcome.DONE
 
 
-def encode_spec(spec: JobSpec) -> str:
-    """The document of an ``enqueued`` event.  Its id and time are columns; what is unset is absent.
-
-    The hold of a group is in the document, so that a fold needs no arithmetic.
-    """
-    policy, group = spec.policy, spec.group
-    head = _given(
-        name=spec.name,
-        queue=spec.queue,
-        priority=spec.priority,
-        retries=policy.retries,
-        timeout=policy.timeout,
-        lease=policy.lease,
-        on_exhausted=policy.on_exhausted,
-        label=spec.label,
-        owner=spec.owner,
-        subject=spec.subject,
-        expires_at=_iso(spec.expires_at),
-        group_key=spec.group_key,
-        group=None if group is None else [group.window, group.max_hold, group.max_size],
-        hold_until=_iso(spec.hold_until),
-        unique_key=spec.unique_key,
-    )
-    return f'{dumps(head)[:-1]},"args":{spec.args}}}'
-
-
-def decode_spec(job_id: UUID, at: datetime, data: str) -> JobSpec:
-    """The spec that ``encode_spec`` wrote."""
-    doc = json.loads(data)
-    group = doc.get("group")
-    return JobSpec(
-        job_id,
-        doc["name"],
-        dumps(doc["args"]),
-        at,
-        doc["queue"],
-        doc["priority"],
-        Policy(doc["retries"], doc["timeout"], doc["lease"], OnExhausted(doc["on_exhausted"])),
-        doc.get("label"),
-        doc.get("owner"),
-        doc.get("subject"),
-        _time(doc.get("expires_at")),
-        doc.get("group_key"),
-        None if group is None else Group(*group),
-        _time(doc.get("hold_until")),
-        doc.get("unique_key"),
-    )
-
-
 def decode(job_id: UUID, row: EventRow) -> Event:
     """The event that a row holds.
 
@@ -161,18 +104,6 @@ def decode(job_id: UUID, row: EventRow) -> Event:
         return decoder(job_id, row, {} if row.data is None else json.loads(row.data))
     except (KeyError, TypeError, ValueError) as error:
         raise DamagedEvent(job_id, row.kind, f"{type(error).__name__} {error}") from error
-
-
-def _given(**values: object) -> dict[str, object]:
-    return {name: value for name, value in values.items() if value is not None}
-
-
-def _iso(value: datetime | None) -> str | None:
-    return None if value is None else value.isoformat()
-
-
-def _time(value: str | None) -> datetime | None:
-    return None if value is None else datetime.fromisoformat(value)
 
 
 def _there(value: T | None, column: str) -> T:
@@ -190,7 +121,8 @@ def _lease(row: EventRow) -> int:
 
 
 def _enqueued(job_id: UUID, row: EventRow, doc: Any) -> Event:
-    return e.Enqueued(row.at, decode_spec(job_id, row.at, _there(row.data, "data")), _due(row))
+    spec = decode_spec(job_id, row.at, _there(row.data, "data"))
+    return e.Enqueued(row.at, spec, _due(row), uuid_of(doc.get("blocked_by")))
 
 
 def _items_joined(job_id: UUID, row: EventRow, doc: Any) -> Event:
@@ -207,12 +139,34 @@ def _rescheduled(job_id: UUID, row: EventRow, doc: Any) -> Event:
     return e.Rescheduled(row.at, _due(row))
 
 
+def _blocked(job_id: UUID, row: EventRow, doc: Any) -> Event:
+    return e.Blocked(row.at, UUID(doc["by"]))
+
+
+def _unblocked(job_id: UUID, row: EventRow, doc: Any) -> Event:
+    return e.Unblocked(row.at, _due(row))
+
+
 def _leased(job_id: UUID, row: EventRow, doc: Any) -> Event:
     return e.Leased(row.at, _there(row.worker, "worker"), _due(row), doc["start"])
 
 
 def _heartbeat(job_id: UUID, row: EventRow, doc: Any) -> Event:
     return e.Heartbeat(row.at, _lease(row), _due(row))
+
+
+def _effect_started(job_id: UUID, row: EventRow, doc: Any) -> Event:
+    kind = EffectKind(doc["effect"])
+    return e.EffectStarted(row.at, _lease(row), doc["key"], doc["to"], kind)
+
+
+def _effect_completed(job_id: UUID, row: EventRow, doc: Any) -> Event:
+    kind, receipt = EffectKind(doc["effect"]), dumps(doc["receipt"])
+    return e.EffectCompleted(row.at, _lease(row), doc["key"], doc["to"], kind, receipt)
+
+
+def _effect_released(job_id: UUID, row: EventRow, doc: Any) -> Event:
+    return e.EffectReleased(row.at, _lease(row), doc["key"], doc["reason"])
 
 
 def _released(job_id: UUID, row: EventRow, doc: Any) -> Event:
@@ -242,8 +196,13 @@ _DECODERS: dict[str, Callable[[UUID, EventRow, Any], Event]] = {
     "items_joined.v1": _items_joined,
     "group_closed.v1": _group_closed,
     "rescheduled.v1": _rescheduled,
+    "blocked.v1": _blocked,
+    "unblocked.v1": _unblocked,
     "leased.v1": _leased,
     "heartbeat.v1": _heartbeat,
+    "effect_started.v1": _effect_started,
+    "effect_completed.v1": _effect_completed,
+    "effect_released.v1": _effect_released,
     "released.v1": _released,
     "retry_scheduled.v1": _retry_scheduled,
     "lease_expired.v1": _lease_expired,

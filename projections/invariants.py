@@ -13,6 +13,9 @@ from typing import TypeAlias
 
 from ..domain.events import (
     Completed,
+    EffectCompleted,
+    EffectReleased,
+    EffectStarted,
     Enqueued,
     Event,
     Failed,
@@ -27,7 +30,7 @@ from ..domain.events import (
 from ..domain.job import Job
 from ..domain.log import Recorded
 from ..domain.states import TRANSITIONS, WAITING
-from ..domain.values import HOLDING, ExpiryCause, OnExhausted, Outcome
+from ..domain.values import ALWAYS_HELD, HOLDING, ExpiryCause, OnExhausted, Outcome
 from .streams import Step
 
 Finding: TypeAlias = tuple[str, tuple[Recorded, ...]]
@@ -40,7 +43,7 @@ INVARIANTS: dict[str, str] = {
     "I4": "One lease of a job is valid at a time, never renewed past the time-out of its run.",
     "I5": "Every event that a worker caused carries the token of the lease in force.",
     "I6": "A lease ends exactly once.",
-    "I9": "Nothing starts before it is due, and no lease or job ends by time before its time.",
+    "I9": "Nothing starts before it is due or while blocked, nor ends by time before its time.",
     "I10": "At most retries + 1 runs are counted; a job is exhausted or lost when they are spent.",
     "I11": "At the end of the log one unfinished or held job of a queue has a unique key at most.",
     "I13": "The claim table is the fold of the log: rows for unfinished and held jobs, no other.",
@@ -108,6 +111,8 @@ def token_of(event: Event) -> int | None:
     match event:
         case Heartbeat() | Released() | RetryScheduled() | LeaseExpired() | Completed() | Failed():
             return event.lease
+        case EffectStarted() | EffectCompleted() | EffectReleased():
+            return event.lease
         case _:
             return None
 
@@ -126,6 +131,12 @@ def fenced(life: Sequence[Step]) -> Iterator[Finding]:
             last = here
 
 
+#: Events of a worker after which its lease is still in force.
+LEASE_GOES_ON = frozenset(
+    each.kind for each in (Heartbeat, EffectStarted, EffectCompleted, EffectReleased)
+)
+
+
 def ended_once(life: Sequence[Step]) -> Iterator[Finding]:
     """I6: each lease ends once; the newest may still run."""
     leased: dict[int, Recorded] = {}
@@ -134,7 +145,7 @@ def ended_once(life: Sequence[Step]) -> Iterator[Finding]:
         here, token = step.recorded, token_of(step.recorded.event)
         if isinstance(here.event, Leased):
             leased[here.version] = here
-        elif token is not None and not isinstance(here.event, Heartbeat):
+        elif token is not None and here.event.kind not in LEASE_GOES_ON:
             if token in ended:
                 yield f"lease {token} ended twice", (ended[token], here)
             ended[token] = here
@@ -150,6 +161,8 @@ def in_time(life: Sequence[Step]) -> Iterator[Finding]:
         event, job = step.recorded.event, last.after
         shown = (last.recorded, step.recorded)
         match event:
+            case Leased() if job.blocked_by is not None:
+                yield f"it started while it was blocked by job {job.blocked_by}", shown
             case Leased() if job.state in WAITING and event.at < job.due_at:
                 yield f"it started {job.due_at - event.at} before it was due", shown
             case LeaseExpired(cause=ExpiryCause.LEASE_ENDED) if event.at < job.due_at:
@@ -191,7 +204,8 @@ def _counts(event: Event) -> bool:
 
 
 def _holds(job: Job) -> bool:
-    return job.outcome in HOLDING and job.spec.policy.on_exhausted is OnExhausted.HOLD
+    held = job.outcome in HOLDING and job.spec.policy.on_exhausted is OnExhausted.HOLD
+    return held or job.outcome in ALWAYS_HELD
 
 
 def group_bounds(life: Sequence[Step]) -> Iterator[Finding]:

@@ -6,17 +6,22 @@ A row is two records: what never changes (``SpecRow``) and what every event may 
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import NamedTuple, TypeAlias
 from uuid import UUID
 
 from ..domain.admission import is_suspect
-from ..domain.job import Group, Job, JobSpec, Lease, Policy
+from ..domain.job import Effect, Group, Job, JobSpec, Lease, Policy
 from ..domain.states import ENDED, State
-from ..domain.values import OnExhausted, Outcome
+from ..domain.values import OnExhausted, OnExpired, OnHold, Outcome
 
 #: The layout below.  A worker leaves rows of a newer format alone.
-FORMAT = 1
+FORMAT = 2
+#: The layout of rows that release 0.1 understands: without order, effects and aborts.
+FORMAT_PLAIN = 1
+
+#: When a blocked job is due, for whoever looks for due jobs: not while it is blocked.
+NEVER = datetime(9999, 12, 31, tzinfo=UTC)
 
 
 class SpecRow(NamedTuple):
@@ -42,11 +47,20 @@ class SpecRow(NamedTuple):
     group_max_size: int | None
     hold_until: datetime | None
     unique_key: str | None = None
+    on_expired: str | None = None
+    ordering_key: str | None = None
+    on_hold: str | None = None
+    after: UUID | None = None
+    sequence: int | None = None
 
 
 class StateRow(NamedTuple):
-    """The columns that events change.  ``suspect`` and ``held`` steer the claim indexes."""
+    """The columns that events change.  ``suspect`` and ``held`` steer the claim indexes.
 
+    A blocked job keeps the time it is due at in ``blocked_due``; its ``due_at`` never comes.
+    """
+
+    format: int
     version: int
     state: str
     due_at: datetime
@@ -61,6 +75,9 @@ class StateRow(NamedTuple):
     started_at: datetime | None
     items: tuple[str, ...]
     outcome: str | None
+    blocked_by: UUID | None = None
+    blocked_due: datetime | None = None
+    effects: tuple[Effect, ...] = ()
 
 
 Row: TypeAlias = tuple[SpecRow, StateRow]
@@ -90,7 +107,20 @@ def spec_row(spec: JobSpec) -> SpecRow:
         None if group is None else group.max_size,
         spec.hold_until,
         spec.unique_key,
+        None if policy.on_expired is OnExpired.RETRY else policy.on_expired,
+        spec.ordering_key,
+        None if spec.on_hold is OnHold.BLOCK else spec.on_hold,
+        spec.after,
+        spec.sequence,
     )
+
+
+def format_of(job: Job) -> int:
+    """The oldest layout that holds all there is to know of the job."""
+    spec = job.spec
+    ordered = spec.ordering_key is not None or spec.after is not None
+    aborts = spec.policy.on_expired is OnExpired.ABORT
+    return FORMAT if ordered or aborts or job.effects else FORMAT_PLAIN
 
 
 def state_row(job: Job) -> StateRow | None:
@@ -102,10 +132,14 @@ def state_row(job: Job) -> StateRow | None:
         token, worker, started_at = None, None, None
     else:
         token, worker, started_at = lease.token, lease.worker, lease.started_at
+    due, blocked_due = job.due_at, None
+    if job.blocked_by is not None:
+        due, blocked_due = NEVER, due
     return StateRow(
-        job.version, job.state, job.due_at, job.at, is_suspect(job), job.held,
+        format_of(job), job.version, job.state, due, job.at, is_suspect(job), job.held,
         job.starts, job.attempts, job.interruptions,
         token, worker, started_at, job.items, job.outcome,
+        job.blocked_by, blocked_due, job.effects,
     )  # fmt: skip
 
 
@@ -121,7 +155,8 @@ def from_row(spec: SpecRow, state: StateRow) -> Job:
     if spec.group_window is not None:
         assert spec.group_max_hold is not None
         assert spec.group_max_size is not None
-        group = Group(spec.group_window, spec.group_max_hold, spec.group_max_size)
+        serial = spec.ordering_key is not None
+        group = Group(spec.group_window, spec.group_max_hold, spec.group_max_size, serial)
     lease = None
     if state.lease is not None:
         assert state.worker is not None
@@ -135,7 +170,13 @@ def from_row(spec: SpecRow, state: StateRow) -> Job:
             spec.enqueued_at,
             spec.queue,
             spec.priority,
-            Policy(spec.retries, spec.timeout, spec.lease_seconds, OnExhausted(spec.on_exhausted)),
+            Policy(
+                spec.retries,
+                spec.timeout,
+                spec.lease_seconds,
+                OnExhausted(spec.on_exhausted),
+                OnExpired(spec.on_expired or OnExpired.RETRY),
+            ),
             spec.label,
             spec.owner,
             spec.subject,
@@ -144,16 +185,22 @@ def from_row(spec: SpecRow, state: StateRow) -> Job:
             group,
             spec.hold_until,
             spec.unique_key,
+            spec.ordering_key,
+            OnHold(spec.on_hold or OnHold.BLOCK),
+            spec.after,
+            spec.sequence,
         ),
         State(state.state),
         state.version,
         state.at,
-        state.due_at,
+        state.blocked_due or state.due_at,
         state.starts,
         state.attempts,
         state.interruptions,
         lease,
         tuple(state.items),
+        state.effects,
         None if state.outcome is None else Outcome(state.outcome),
         state.held,
+        state.blocked_by,
     )

@@ -12,7 +12,7 @@ from ..domain import events as e
 from ..domain.job import Job
 from ..domain.log import Recorded
 from ..domain.states import State
-from ..domain.values import CloseReason, ExpiryCause, Outcome, ReleaseReason
+from ..domain.values import CloseReason, EffectKind, ExpiryCause, Outcome, ReleaseReason
 from .streams import Step, steps
 from .wording import count, duration, one_line
 
@@ -129,6 +129,18 @@ class Teller:
                 return f"leased by {name} ({run}) after waiting {self._waited(before, event)}"
             case e.Heartbeat():
                 return self.beats([step])
+            case e.Blocked():
+                self._wait(event.at, f"for job {event.by}")
+                return f"waits for job {event.by}, which must end first"
+            case e.Unblocked():
+                self._wait(event.at, "its turn")
+                return f"its turn may have come; {self._due(after)}"
+            case e.EffectStarted():
+                return f"effect {event.key} to {one_line(event.destination)} begun"
+            case e.EffectCompleted():
+                return _completed_effect(event)
+            case e.EffectReleased():
+                return f"effect {event.key} has not happened: {one_line(event.reason)}"
             case e.Released():
                 self._wait(event.at, "as asked")
                 note = "" if event.note is None else f" ({one_line(event.note)})"
@@ -184,6 +196,17 @@ class Teller:
             return duration(event.at - due)
         planned = f"{duration(due - since)} {self.waits_for}"
         return f"{planned} and {duration(event.at - due)} for a worker"
+
+
+def _completed_effect(event: e.EffectCompleted) -> str:
+    match event.effect:
+        case EffectKind.CALL:
+            return f"effect {event.key} to {one_line(event.destination)} is done"
+        case EffectKind.MUTATION:
+            return f"change {event.key} of {one_line(event.destination)} committed"
+        case EffectKind.SNAPSHOT:
+            return f"decision {event.key} kept for later runs"
+    assert_never(event.effect)
 
 
 def _attempt(job: Job, number: int) -> str:

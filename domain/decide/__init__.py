@@ -9,24 +9,29 @@ from __future__ import annotations
 from typing import assert_never
 
 from ..commands import (
+    Block,
     CloseGroup,
     Command,
     Complete,
+    CompleteEffect,
     Enqueue,
     ExpireLease,
     Fail,
     JoinItems,
     OpenGroup,
     Release,
+    ReleaseEffect,
     Renew,
     Reschedule,
+    StartEffect,
     TakeLease,
+    Unblock,
 )
 from ..events import Event
 from ..evolve import evolve
 from ..job import Job
 from ..log import Change
-from . import birth, finish, lease, moving
+from . import birth, effects, finish, lease, moving, waiting
 
 __all__ = ["change", "decide"]
 
@@ -35,8 +40,9 @@ def decide(job: Job | None, command: Command) -> tuple[Event, ...]:
     """The events that ``command`` makes of ``job`` (None: it is not there yet).
 
     Raises IllegalTransition when the state has no such move, StaleLease when a worker's token is
-    not the job's, NotDue when it is too early, GroupRefused when a group cannot take the items and
-    InvalidValue for a command that contradicts itself.
+    not the job's, NotDue when it is too early, GroupRefused when a group cannot take the items,
+    EffectRefused and EffectUncertain for effects, and InvalidValue for a command that contradicts
+    itself.
     """
     match command:
         case Enqueue():
@@ -51,6 +57,10 @@ def decide(job: Job | None, command: Command) -> tuple[Event, ...]:
             return moving.reschedule(job, command)
         case TakeLease():
             return lease.take(job, command)
+        case Block():
+            return waiting.block(job, command)
+        case Unblock():
+            return waiting.unblock(job, command)
         case Renew():
             return lease.renew(job, command)
         case ExpireLease():
@@ -61,6 +71,12 @@ def decide(job: Job | None, command: Command) -> tuple[Event, ...]:
             return finish.fail(job, command)
         case Release():
             return finish.release(job, command)
+        case StartEffect():
+            return effects.start(job, command)
+        case CompleteEffect():
+            return effects.complete(job, command)
+        case ReleaseEffect():
+            return effects.release(job, command)
     assert_never(command)
 
 

@@ -9,13 +9,16 @@ from ..errors import InvalidValue
 from ..events import Completed, Event, Failed, Released, RetryScheduled
 from ..job import Job
 from ..limits import check_seconds
-from ..values import OnExhausted, Outcome
+from ..values import OnExhausted, OnExpired, Outcome, ReleaseReason
 from .guard import holder, moment
+from .interruption import STOPPED, aborted, uncertain
 
 
 def complete(job: Job | None, command: Complete) -> tuple[Event, ...]:
     """The handler succeeded, or skipped on purpose."""
     job, _ = holder(job, "complete", command.token)
+    if (unclear := uncertain(job, command.at)) is not None:
+        return unclear
     if command.outcome not in (Outcome.DONE, Outcome.SKIPPED):
         raise InvalidValue("outcome", command.outcome, "complete with done or skipped")
     return (Completed(moment(job, command.at), command.token, command.result, command.outcome),)
@@ -24,6 +27,8 @@ def complete(job: Job | None, command: Complete) -> tuple[Event, ...]:
 def fail(job: Job | None, command: Fail) -> tuple[Event, ...]:
     """The handler failed: another attempt if it is of use and the budget allows, else the end."""
     job, _ = holder(job, "fail", command.token)
+    if (unclear := uncertain(job, command.at, command.error)) is not None:
+        return unclear
     at, policy = moment(job, command.at), job.spec.policy
     if command.retry and job.attempts < policy.retries:
         due = at + _delay(command.delay)
@@ -34,9 +39,17 @@ def fail(job: Job | None, command: Fail) -> tuple[Event, ...]:
 
 
 def release(job: Job | None, command: Release) -> tuple[Event, ...]:
-    """The worker gives the job back and the budget is untouched."""
+    """The worker gives the job back and the budget is untouched.
+
+    One whose type is not to be run again is aborted when the worker stops in the middle of it.
+    """
     job, _ = holder(job, "release", command.token)
+    if (unclear := uncertain(job, command.at, command.note or "")) is not None:
+        return unclear
     at = moment(job, command.at)
+    aborts = job.spec.policy.on_expired is OnExpired.ABORT
+    if aborts and command.reason is ReleaseReason.SHUTDOWN:
+        return (aborted(at, command.token, STOPPED),)
     due = at + _delay(command.delay)
     return (Released(at, command.token, command.reason, due, command.note),)
 

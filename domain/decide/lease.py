@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from ..commands import ExpireLease, Renew, TakeLease
+from ..commands import Block, ExpireLease, Renew, TakeLease
 from ..errors import IllegalTransition, NotDue
 from ..events import Event, Failed, Heartbeat, Leased, LeaseExpired
 from ..job import Job
 from ..states import WAITING, State
-from ..values import ExpiryCause, OnExhausted, Outcome
+from ..values import ExpiryCause, OnExhausted, OnExpired, Outcome
 from .guard import existing, holder, moment
+from .interruption import aborted, uncertain
+from .waiting import block, orphaned
 
 WORDS = {
     ExpiryCause.LEASE_ENDED: "its lease ended without an answer",
@@ -20,10 +22,17 @@ WORDS = {
 
 
 def take(job: Job | None, command: TakeLease) -> tuple[Event, ...]:
-    """Lease a due job; one that outlived its ``expires_at`` while waiting fails instead."""
+    """Lease a due job, unless an earlier one must end first: then it is blocked behind that one.
+
+    One that outlived its ``expires_at`` while waiting fails instead, and so does one whose parent
+    has failed.
+    """
     job = existing(job, "lease")
     if job.state not in WAITING:
         raise IllegalTransition(job.id, "lease", job.state, "Only a waiting job can be leased.")
+    if job.blocked_by is not None:
+        state = f"blocked behind job {job.blocked_by}"
+        raise IllegalTransition(job.id, "lease", state, "That one must end first.")
     at = moment(job, command.at)
     if job.due_at > at:
         raise NotDue(job.id, "lease", job.due_at.isoformat(), at.isoformat())
@@ -31,6 +40,10 @@ def take(job: Job | None, command: TakeLease) -> tuple[Event, ...]:
     if spec.expires_at is not None and spec.expires_at <= at and job.state is not State.RETRY_WAIT:
         note = f"still waiting when it expired at {spec.expires_at.isoformat()}"
         return (Failed(at, None, Outcome.EXPIRED, False, note),)
+    if command.parent_failed:
+        return orphaned(at)
+    if command.behind is not None:
+        return block(job, Block(at, command.behind))
     until = at + timedelta(seconds=spec.policy.lease)
     return (Leased(at, command.worker, until, job.starts + 1),)
 
@@ -50,12 +63,19 @@ def renew(job: Job | None, command: Renew) -> tuple[Event, ...]:
 
 
 def expire(job: Job | None, command: ExpireLease) -> tuple[Event, ...]:
-    """End a lease without an answer: it spends an attempt, and with the last one the job fails."""
+    """End a lease without an answer: it spends an attempt, and with the last one the job fails.
+
+    A type that aborts does not run again at all, nor does a job with an effect in progress.
+    """
     job, _ = holder(job, "expire the lease of", command.token)
     at = moment(job, command.at)
     if command.cause is ExpiryCause.LEASE_ENDED and job.due_at > at:
         raise NotDue(job.id, "expire the lease of", job.due_at.isoformat(), at.isoformat())
+    if (unclear := uncertain(job, at, WORDS[command.cause])) is not None:
+        return unclear
     policy = job.spec.policy
+    if policy.on_expired is OnExpired.ABORT:
+        return (aborted(at, command.token, WORDS[command.cause]),)
     if job.attempts + 1 > policy.retries:
         held = policy.on_exhausted is OnExhausted.HOLD
         error = f"interrupted on its last attempt: {WORDS[command.cause]}"

@@ -17,7 +17,7 @@ import attrs
 from ...domain.errors import InvalidValue
 from ...domain.limits import ARGS_BYTES_MAX, RESULT_BYTES_MAX
 from ...domain.values import Json
-from ..codec import dumps
+from ..documents import dumps
 from .convert import LENIENT, STRICT, refusal
 from .errors import ResultRefused, suggestion
 from .handlers import Face

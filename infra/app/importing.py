@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from attrs import define, field, frozen
 
 from ...domain.errors import LeasebookError
-from ..codec import dumps
+from ..documents import dumps
 from ..import_ports import Listed, Noted, OldRow, OldTable
 from ..ports import DataRefused, Order
 from .mapping import TableMap, check_map

@@ -22,7 +22,7 @@ from ..app.importing import (
     refuse_what_is_left,
 )
 from ..app.mapping import TableMap, read_map
-from ..codec import dumps
+from ..documents import dumps
 from ..import_ports import Noted
 from ..ports import StoreUnavailable
 from ..postgres.dsn import connect

@@ -12,7 +12,7 @@ from attrs import evolve as replace
 from ...domain.commands import Enqueue
 from ...domain.decide import change
 from ...domain.job import JobSpec
-from ..codec import digest, encode_spec
+from ..documents import digest, encode_spec
 from ..ports import Order, Receipt
 from .keys import Plan, plan
 from .picking import group_of

@@ -23,7 +23,8 @@ from ...domain.log import Change, Recorded
 from ...domain.states import State
 from ...projections.depth import Depth, Tally, depth
 from ...projections.row import from_row, to_row
-from ..codec import decode, decode_spec, encode
+from ..codec import decode, encode
+from ..documents import decode_spec
 from ..ports import Claim, DataRefused, Evidence, KeyArrivals
 from .picking import by_key, due_jobs, group_of, leased_jobs, open_groups, take_free
 from .session import Session
@@ -201,7 +202,8 @@ class MemoryTransaction:
             event_id = next(session.hub.tables.event_ids)
             stream.append(StoredEvent(version, event_id, self.xid, columns))
         session.events.put(job_id, tuple(stream))
-        seq = stream[0].event_id
+        sequence = change.after.spec.sequence
+        seq = stream[0].event_id if sequence is None else sequence
         row = to_row(change.after)
         if row is None:
             session.jobs.remove(job_id)

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from attrs import evolve as replace
 
-from ..codec import encode_spec
+from ..documents import encode_spec
 from ..ports import Order, Receipt
 from .accept_keys import accept_keyed
 from .accept_parts import Asking as Asking

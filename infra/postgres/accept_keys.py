@@ -19,7 +19,7 @@ from ...domain.errors import LeasebookError
 from ...domain.job import Job
 from ...domain.log import Change
 from ...domain.values import OnConflict
-from ..codec import canonical
+from ..documents import canonical
 from ..ports import Order, Receipt
 from .accept_parts import Asking, Refused, birth, chunks, explain, job_columns, parts
 from .holders import EPOCH, holder_of, holders_of, moment_of, moves

@@ -11,7 +11,8 @@ from attrs import evolve as replace
 from ...domain.commands import Enqueue
 from ...domain.decide import decide
 from ...domain.events import Enqueued
-from ..codec import KINDS, encode_spec
+from ..codec import KINDS
+from ..documents import encode_spec
 from ..ports import Order
 from .rows import numbers, texts, times, uuids
 

@@ -8,7 +8,7 @@ from uuid import UUID
 from attrs import field, frozen
 
 from ...domain.errors import IdempotencyConflict
-from ..codec import digest
+from ..documents import digest
 from ..ports import Order, Receipt
 from .accept_parts import Asking, Refused, chunks
 from .schema.name import Schema

@@ -9,7 +9,7 @@ from uuid import UUID
 from ...domain.commands import Item
 from ...domain.grouping import Arrival
 from ...domain.job import JobSpec
-from ..codec import decode_spec
+from ..documents import decode_spec
 
 NIL = UUID(int=0)
 

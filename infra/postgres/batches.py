@@ -12,13 +12,17 @@ from typing import Any
 
 from ...domain.events import Completed, Leased
 from ...domain.log import Change
-from ...projections.row import FORMAT, StateRow, spec_row, state_row
+from ...projections.row import StateRow, spec_row, state_row
 from ..codec import KINDS, EventRow, encode, is_plain
+from ..documents import encode_effects
 from .rows import flags, moment, numbers, texts, times, uuids
 from .statements.append import TYPES
 from .statements.columns import EVENT, SPEC, STATE
 
 Params = dict[str, Any]
+
+#: State that the statements take in a form of its own.
+APART = ("items", "effects")
 
 _BY_TYPE: Mapping[str, Callable[[Iterable[Any]], str]] = {
     "uuid": uuids,
@@ -97,6 +101,13 @@ def updates(changes: Sequence[Change]) -> Params:
             for change in changes
         ]
     )  # fmt: skip
+    columns["effects"] = texts(
+        [
+            None if change.before is not None and change.before.effects == change.after.effects
+            else encode_effects(change.after.effects)
+            for change in changes
+        ]
+    )  # fmt: skip
     return {**_standing(changes), **columns, **_first_events(changes)}
 
 
@@ -108,8 +119,9 @@ def births(changes: Sequence[Change]) -> Params:
     columns["items"] = texts(
         [texts(change.after.items) if change.after.items else None for change in changes]
     )
+    columns["effects"] = texts([None for _ in changes])
     columns["has_row"] = flags([state_row(change.after) is not None for change in changes])
-    return {**columns, **_first_events(changes), "size": len(changes), "format": FORMAT}
+    return {**columns, **_first_events(changes), "size": len(changes)}
 
 
 def further(changes: Sequence[Change]) -> Params | None:
@@ -147,7 +159,7 @@ def _standing(changes: Sequence[Change]) -> Params:
 def _state_columns(changes: Sequence[Change]) -> Params:
     rows = [state_row(change.after) or _GONE for change in changes]
     columns = zip(STATE, zip(*rows, strict=True), strict=True)
-    return {name: _array(name, values) for name, values in columns if name != "items"}
+    return {name: _array(name, values) for name, values in columns if name not in APART}
 
 
 def _first_events(changes: Sequence[Change]) -> Params:

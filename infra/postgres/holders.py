@@ -12,7 +12,8 @@ from ...domain.events import Rescheduled
 from ...domain.job import Job, JobSpec
 from ...domain.log import Change
 from ...domain.states import State
-from ..codec import KINDS, dumps
+from ..codec import KINDS
+from ..documents import dumps
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)

@@ -16,8 +16,9 @@ from uuid import UUID
 from ...domain.job import Group, Job, JobSpec, Lease, Policy
 from ...domain.log import Recorded
 from ...domain.states import State
-from ...domain.values import OnExhausted, Outcome
+from ...domain.values import OnExhausted, OnExpired, OnHold, Outcome
 from ..codec import EventRow, decode
+from ..documents import decode_effects
 from ..ports import DataRefused
 
 STATES = {state.value: state for state in State}
@@ -25,15 +26,18 @@ OUTCOMES = {outcome.value: outcome for outcome in Outcome}
 
 
 @lru_cache(maxsize=1_000)
-def policy_of(retries: int, timeout: float, lease: float, on_exhausted: str) -> Policy:
+def policy_of(
+    retries: int, timeout: float, lease: float, on_exhausted: str, on_expired: str | None
+) -> Policy:
     """The one Policy of these values: job types have few, and jobs are many."""
-    return Policy(retries, timeout, lease, OnExhausted(on_exhausted))
+    expired = OnExpired(on_expired or OnExpired.RETRY)
+    return Policy(retries, timeout, lease, OnExhausted(on_exhausted), expired)
 
 
 @lru_cache(maxsize=1_000)
-def group_of(window: float, max_hold: float, max_size: int) -> Group:
+def group_of(window: float, max_hold: float, max_size: int, serial: bool) -> Group:
     """The one Group of these values."""
-    return Group(window, max_hold, max_size)
+    return Group(window, max_hold, max_size, serial)
 
 
 def job_of(row: Sequence[Any]) -> Job:
@@ -43,8 +47,9 @@ def job_of(row: Sequence[Any]) -> Job:
         retries, timeout, lease_seconds, on_exhausted,
         label, owner, subject, expires_at,
         group_key, window, max_hold, max_size, hold_until, unique_key,
+        on_expired, ordering_key, on_hold, after, sequence,
         version, state, due_at, at, held, starts, attempts, interruptions,
-        token, worker, started_at, items, outcome,
+        token, worker, started_at, items, outcome, blocked_by, blocked_due, effects,
     ) = row  # fmt: skip
     spec = JobSpec(
         job_id,
@@ -53,35 +58,41 @@ def job_of(row: Sequence[Any]) -> Job:
         enqueued_at,
         queue,
         priority,
-        policy_of(retries, timeout, lease_seconds, on_exhausted),
+        policy_of(retries, timeout, lease_seconds, on_exhausted, on_expired),
         label,
         owner,
         subject,
         expires_at,
         group_key,
-        None if window is None else group_of(window, max_hold, max_size),
+        None if window is None else group_of(window, max_hold, max_size, ordering_key is not None),
         hold_until,
         unique_key,
+        ordering_key,
+        OnHold.BLOCK if on_hold is None else OnHold(on_hold),
+        after,
+        sequence,
     )
     return Job(
         spec,
         STATES[state],
         version,
         at,
-        due_at,
+        due_at if blocked_due is None else blocked_due,
         starts,
         attempts,
         interruptions,
         None if token is None else Lease(token, worker, started_at),
         tuple(items) if items else (),
+        () if effects is None else decode_effects(effects),
         None if outcome is None else OUTCOMES[outcome],
         held,
+        blocked_by,
     )
 
 
-def uuids(values: Iterable[UUID]) -> str:
+def uuids(values: Iterable[UUID | None]) -> str:
     """An array of uuids.  (Their ``int`` is a field; everything else of theirs is computed.)"""
-    return "{" + ",".join([f"{value.int:032x}" for value in values]) + "}"
+    return "{" + ",".join(["null" if each is None else f"{each.int:032x}" for each in values]) + "}"
 
 
 def numbers(values: Iterable[float | None]) -> str:

@@ -8,7 +8,7 @@ from datetime import datetime
 from time import monotonic
 
 from ...projections.row import FORMAT
-from ..codec import dumps
+from ..documents import dumps
 from ..ports import Enrolment, Outlook, Stranger
 from .connection import Link
 from .rows import texts

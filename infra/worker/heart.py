@@ -20,7 +20,7 @@ from ...domain.job import Job
 from ...domain.log import Change
 from ...domain.pacing import Observer, renew_until
 from ...domain.values import ExpiryCause
-from ..codec import dumps
+from ..documents import dumps
 from ..ports import Evidence, Store
 from .settings import WorkerSettings
 from .tick import expire_all

@@ -22,7 +22,7 @@ from ...domain.decide import change
 from ...domain.errors import StaleLease, UnknownEvent
 from ...domain.job import Job
 from ...domain.log import Change, already_recorded
-from ..codec import dumps
+from ..documents import dumps
 from ..ports import Evidence, Transaction
 from .answers import RanOver, Report, command_for
 

@@ -14,13 +14,13 @@ from psycopg.rows import dict_row
 from leasebook.domain import JobSpec, Policy, State, decide, fold
 from leasebook.domain.commands import Item, OpenGroup
 from leasebook.domain.errors import InvalidValue
-from leasebook.domain.values import OnExhausted
+from leasebook.domain.values import OnExhausted, OnExpired
 from leasebook.infra.app.ids import new_id
 from leasebook.infra.ports import Order
 from leasebook.infra.postgres.accept_parts import BYTES_MAX, birth
 from leasebook.infra.postgres.callers import accept
 from leasebook.infra.postgres.schema.name import Schema
-from leasebook.projections.row import FORMAT, from_row, to_row
+from leasebook.projections.row import from_row, to_row
 
 from .ground import NOTHING, App, PageChanged
 
@@ -60,6 +60,8 @@ ORDERS: Mapping[str, Callable[[], Order]] = {
     "small delay": lambda: Order(spec(), delay=0.1 + 0.2),
     "long delay": lambda: Order(spec(), delay=1e9),
     "both": lambda: Order(spec(), run_at=SOON, delay=5.0),
+    "aborts": lambda: Order(spec(policy=Policy(on_expired=OnExpired.ABORT))),
+    "after": lambda: Order(spec(after=new_id())),
     "numbers": lambda: Order(spec(args='{"n":9007199254740992,"f":1e-07,"g":0.1}', priority=0)),
 }
 
@@ -113,9 +115,9 @@ def kept(dsn: str, job_id: UUID) -> dict[str, Any]:
 
 
 def expected(row: Any, event_id: int) -> dict[str, Any]:
-    """The row that the projection gives, with its sequence and its format."""
+    """The row that the projection gives, with its sequence; nobody waits for a new job."""
     values = {**row[0]._asdict(), **row[1]._asdict()}
-    return {**values, "items": "{}", "seq": event_id, "format": FORMAT}
+    return {**values, "items": "{}", "effects": None, "seq": event_id, "has_waiter": False}
 
 
 def test_a_bulk_is_numbered_in_its_order(app: App, producer: psycopg.Connection[Any]) -> None:

@@ -10,10 +10,20 @@ from uuid import UUID
 
 from leasebook.domain import events as e
 from leasebook.domain.job import Group, JobSpec, Policy
-from leasebook.domain.values import CloseReason, ExpiryCause, OnExhausted, Outcome, ReleaseReason
+from leasebook.domain.values import (
+    CloseReason,
+    EffectKind,
+    ExpiryCause,
+    OnExhausted,
+    OnExpired,
+    OnHold,
+    Outcome,
+    ReleaseReason,
+)
 
 JOB = UUID("01920000-0000-7000-8000-000000000001")
 AT = datetime(2026, 3, 1, 14, 3, 22, 115_000, UTC)
+EARLIER = UUID("01920000-0000-7000-8000-000000000000")
 LATER = datetime(2026, 3, 1, 14, 13, 22, 115_001, UTC)
 HOLD = datetime(2026, 3, 1, 15, 0, tzinfo=UTC)
 
@@ -48,11 +58,36 @@ KEYED = JobSpec(
     unique_key="page ä",
 )
 
+ORDERED = JobSpec(
+    JOB,
+    "sync_page",
+    "[]",
+    AT,
+    policy=Policy(3, 600.0, 600.0, OnExhausted.HOLD, OnExpired.ABORT),
+    ordering_key="page ä",
+    on_hold=OnHold.SKIP,
+    after=EARLIER,
+)
+
+SERIAL = JobSpec(
+    JOB,
+    "sync_page",
+    "null",
+    AT,
+    group_key="a.md",
+    group=Group(10.0, 60.0, 50, serial=True),
+    hold_until=HOLD,
+    ordering_key="a.md",
+    sequence=7,
+)
+
 SAMPLES: dict[str, tuple[e.Event, ...]] = {
     "enqueued.v1": (
         e.Enqueued(AT, PLAIN, AT),
         e.Enqueued(AT, GROUP, LATER),
         e.Enqueued(AT, KEYED, LATER),
+        e.Enqueued(AT, ORDERED, LATER, EARLIER),
+        e.Enqueued(AT, SERIAL, LATER),
     ),
     "items_joined.v1": (
         e.ItemsJoined(AT, ("1",), (7,), (AT,), LATER),
@@ -61,6 +96,7 @@ SAMPLES: dict[str, tuple[e.Event, ...]] = {
     "group_closed.v1": (
         e.GroupClosed(AT, CloseReason.FULL, AT),
         e.GroupClosed(AT, CloseReason.FLUSHED, AT),
+        e.GroupClosed(AT, CloseReason.BLOCKED, AT),
     ),
     "rescheduled.v1": (e.Rescheduled(AT, LATER),),
     "leased.v1": (e.Leased(AT, "w-1", LATER, 3),),
@@ -76,6 +112,16 @@ SAMPLES: dict[str, tuple[e.Event, ...]] = {
         e.Completed(AT, 2, '{"pages":3}'),
         e.Completed(AT, 2, "null", Outcome.SKIPPED),
     ),
+    "blocked.v1": (e.Blocked(AT, EARLIER),),
+    "unblocked.v1": (e.Unblocked(AT, LATER),),
+    "effect_started.v1": tuple(
+        e.EffectStarted(AT, 2, 'a "key"', "chat", each) for each in EffectKind
+    ),
+    "effect_completed.v1": (
+        e.EffectCompleted(AT, 2, "post:42", "chat ä", EffectKind.CALL, '{"ts":"1.5"}'),
+        e.EffectCompleted(AT, 2, "plan", "-", EffectKind.SNAPSHOT, "null"),
+    ),
+    "effect_released.v1": (e.EffectReleased(AT, 2, "post:42", "HTTP 404"),),
     "failed.v1": (
         e.Failed(AT, 2, Outcome.EXHAUSTED, True, "boom"),
         e.Failed(AT, 2, Outcome.REJECTED, False, "boom"),

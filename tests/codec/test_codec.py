@@ -8,6 +8,7 @@ from pathlib import Path
 from uuid import UUID
 
 import pytest
+from attrs import evolve as replace
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,8 +16,18 @@ from leasebook.domain import DamagedEvent, UnknownEvent
 from leasebook.domain import events as e
 from leasebook.domain.events import EVENTS, Event
 from leasebook.domain.job import Group, JobSpec, Policy
-from leasebook.domain.values import CloseReason, ExpiryCause, OnExhausted, Outcome, ReleaseReason
-from leasebook.infra.codec import KINDS, EventRow, decode, dumps, encode
+from leasebook.domain.values import (
+    CloseReason,
+    EffectKind,
+    ExpiryCause,
+    OnExhausted,
+    OnExpired,
+    OnHold,
+    Outcome,
+    ReleaseReason,
+)
+from leasebook.infra.codec import KINDS, EventRow, decode, encode
+from leasebook.infra.documents import dumps
 from tests.codec.samples import AT, JOB, SAMPLES
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -33,12 +44,25 @@ jsons = documents.map(dumps)
 tokens = st.integers(1, 2**62)
 seconds = st.floats(0, 1e9)
 maybe = st.none() | texts
+ids = st.uuids()
+kinds = st.sampled_from(EffectKind)
 
 
 @st.composite
 def births(draw: st.DrawFn) -> Event:
     at = draw(times)
-    policy = st.builds(Policy, st.integers(0, 9), seconds, seconds, st.sampled_from(OnExhausted))
+    policy = st.builds(
+        Policy,
+        st.integers(0, 9),
+        seconds,
+        seconds,
+        st.sampled_from(OnExhausted),
+        st.sampled_from(OnExpired),
+    )
+    group = draw(st.none() | st.builds(Group, seconds, seconds, st.integers(1, 1_000)))
+    ordering_key = draw(maybe)
+    if group is not None:
+        group = replace(group, serial=ordering_key is not None)
     spec = JobSpec(
         JOB,
         draw(texts),
@@ -52,11 +76,15 @@ def births(draw: st.DrawFn) -> Event:
         draw(maybe),
         draw(st.none() | times),
         draw(maybe),
-        draw(st.none() | st.builds(Group, seconds, seconds, st.integers(1, 1_000))),
+        group,
         draw(st.none() | times),
         draw(maybe),
+        ordering_key,
+        draw(st.sampled_from(OnHold)),
+        draw(st.none() | ids),
+        draw(st.none() | tokens),
     )
-    return e.Enqueued(at, spec, draw(times))
+    return e.Enqueued(at, spec, draw(times), draw(st.none() | ids))
 
 
 @st.composite
@@ -71,6 +99,11 @@ events = st.one_of(
     joins(),
     st.builds(e.GroupClosed, times, st.sampled_from(CloseReason), times),
     st.builds(e.Rescheduled, times, times),
+    st.builds(e.Blocked, times, ids),
+    st.builds(e.Unblocked, times, times),
+    st.builds(e.EffectStarted, times, tokens, texts, texts, kinds),
+    st.builds(e.EffectCompleted, times, tokens, texts, texts, kinds, jsons),
+    st.builds(e.EffectReleased, times, tokens, texts, texts),
     st.builds(e.Leased, times, texts, times, tokens),
     st.builds(e.Heartbeat, times, tokens, times),
     st.builds(e.Released, times, tokens, st.sampled_from(ReleaseReason), times, maybe),

@@ -14,7 +14,8 @@ from attrs import evolve as replace
 from psycopg import sql
 
 from leasebook.domain.log import Recorded
-from leasebook.infra.codec import EventRow, decode, encode_spec
+from leasebook.infra.codec import EventRow, decode
+from leasebook.infra.documents import decode_effects, encode_spec
 from leasebook.infra.ports import Order, Receipt, Store
 from leasebook.infra.postgres.callers import accept
 from leasebook.infra.postgres.schema.name import Schema
@@ -24,7 +25,7 @@ from leasebook.projections.row import SpecRow, StateRow
 
 from .ground import WAIT_SECONDS_MAX, Accept
 
-DOCUMENTS = {"args": "args::text", "items": "items::text[]"}
+DOCUMENTS = {"args": "args::text", "items": "items::text[]", "effects": "effects::text"}
 
 
 class PostgresGround:
@@ -99,7 +100,8 @@ class PostgresGround:
         for seq, *values in self._do(f"select seq, {columns} from {{schema}}.jobs"):
             cut = len(SpecRow._fields)
             state = StateRow(*values[cut:])
-            state = state._replace(items=tuple(state.items or ()))
+            effects = decode_effects(values[-1])
+            state = state._replace(items=tuple(state.items or ()), effects=effects)
             rows[values[0]] = KeptRow(seq, (SpecRow(*values[:cut]), state))
         return rows
 

@@ -67,7 +67,7 @@ def test_the_size_of_a_group_is_a_whole_number(value: Any) -> None:
 
 @pytest.mark.parametrize("field", ["window", "max_hold"])
 def test_the_times_of_a_group_are_seconds(field: str) -> None:
-    good = {"window": 1, "max_hold": 10}
+    good: dict[str, float] = {"window": 1, "max_hold": 10}
     with pytest.raises(InvalidValue) as refused:
-        Group(**good | {field: -1})
+        Group(**good | {field: -1})  # type: ignore[arg-type]
     assert refused.value.field == field

@@ -8,21 +8,27 @@ import pytest
 
 from leasebook.domain.commands import (
     COMMANDS,
+    Block,
     CloseGroup,
     Command,
     Complete,
+    CompleteEffect,
     Enqueue,
     ExpireLease,
     Fail,
     JoinItems,
     OpenGroup,
     Release,
+    ReleaseEffect,
     Renew,
     Reschedule,
+    StartEffect,
     TakeLease,
+    Unblock,
 )
 from leasebook.domain.decide import decide
 from leasebook.domain.errors import (
+    EffectRefused,
     GroupRefused,
     IllegalTransition,
     LeasebookError,
@@ -32,8 +38,8 @@ from leasebook.domain.events import EVENTS
 from leasebook.domain.evolve import evolve
 from leasebook.domain.job import Job
 from leasebook.domain.states import ENDED, TRANSITIONS, UNFINISHED, WAITING, State
-from leasebook.domain.values import ExpiryCause, ReleaseReason
-from tests.support.lives import Life, at, group_spec, in_state, item, spec, under
+from leasebook.domain.values import EffectKind, ExpiryCause, ReleaseReason
+from tests.support.lives import Life, at, group_spec, in_state, item, job_id, spec, under
 
 pytestmark = pytest.mark.acceptance("E01")
 
@@ -50,14 +56,24 @@ def ask(command: type[Command], life: Life) -> Command:
         CloseGroup(now),
         Reschedule(now, at(9_000)),
         TakeLease(now, "w2"),
+        Block(now, job_id(9)),
+        Unblock(now),
         Renew(at(300), token, at(900)),
         Complete(now, token),
         Fail(now, token, "boom"),
         Release(now, token, ReleaseReason.SHUTDOWN),
         ExpireLease(now, token, ExpiryCause.LEASE_ENDED),
+        StartEffect(now, token, "post:42", "chat"),
+        CompleteEffect(now, token, "plan", "-", EffectKind.SNAPSHOT, "1"),
+        ReleaseEffect(now, token, "post:42", "HTTP 404"),
     )
     return next(each for each in commands if type(each) is command)
 
+
+FENCED = (
+    *(Renew, Complete, Fail, Release, ExpireLease),
+    *(StartEffect, CompleteEffect, ReleaseEffect),
+)
 
 Answer = tuple[str, ...] | type[LeasebookError]
 ILLEGAL, STALE, REFUSED = IllegalTransition, StaleLease, GroupRefused
@@ -77,6 +93,14 @@ ANSWERS: dict[type[Command], tuple[Answer, ...]] = {
     Fail:        (ILLEGAL, STALE, STALE, ("retry_scheduled",), STALE, STALE, STALE),
     Release:     (ILLEGAL, STALE, STALE, ("released",), STALE, STALE, STALE),
     ExpireLease: (ILLEGAL, STALE, STALE, ("lease_expired",), STALE, STALE, STALE),
+    Block:       (ILLEGAL, ("blocked",), ("group_closed", "blocked"),
+                                            ILLEGAL, ("blocked",), ILLEGAL, ILLEGAL),
+    Unblock:     (ILLEGAL, (), (), (), (), (), ()),
+    StartEffect: (ILLEGAL, STALE, STALE, ("effect_started",), STALE, STALE, STALE),
+    CompleteEffect:
+                 (ILLEGAL, STALE, STALE, ("effect_completed",), STALE, STALE, STALE),
+    ReleaseEffect:
+                 (ILLEGAL, STALE, STALE, EffectRefused, STALE, STALE, STALE),
 }
 # fmt: on
 
@@ -137,6 +161,10 @@ def test_the_table_is_what_the_decisions_make() -> None:
         Life().open_group(expires_at=at(100)),
         Life().open_group(item(1), item(2)),
         Life().enqueue(timeout=3_600).lease(1),
+        Life().enqueue().block(1),
+        Life().enqueue().lease(1).fail(2).block(100),
+        Life().enqueue().orphan(1),
+        Life().enqueue().lease(1).begin(2),
     ]
     made = {
         move
@@ -148,7 +176,7 @@ def test_the_table_is_what_the_decisions_make() -> None:
 
 
 def test_a_worker_with_another_token_changes_nothing_in_any_state() -> None:
-    for state, command in product(State, (Renew, Complete, Fail, Release, ExpireLease)):
+    for state, command in product(State, FENCED):
         life = in_state(state)
         stale = under(ask(command, life), 99)
         with pytest.raises(StaleLease) as refused:

@@ -10,9 +10,11 @@ from uuid import UUID
 from attrs import evolve as replace
 
 from leasebook.domain.commands import (
+    Block,
     CloseGroup,
     Command,
     Complete,
+    CompleteEffect,
     Enqueue,
     ExpireLease,
     Fail,
@@ -20,16 +22,19 @@ from leasebook.domain.commands import (
     JoinItems,
     OpenGroup,
     Release,
+    ReleaseEffect,
     Renew,
     Reschedule,
+    StartEffect,
     TakeLease,
+    Unblock,
 )
 from leasebook.domain.decide import change
 from leasebook.domain.events import Event
 from leasebook.domain.job import Group, Job, JobSpec, Policy
 from leasebook.domain.log import Recorded
 from leasebook.domain.states import State
-from leasebook.domain.values import ExpiryCause, ReleaseReason
+from leasebook.domain.values import EffectKind, ExpiryCause, ReleaseReason
 
 START = datetime(2026, 3, 1, 14, 3, 22, 115_000, UTC)
 GROUP = Group(window=10, max_hold=60, max_size=3)
@@ -49,7 +54,7 @@ def spec(number: int = 1, **given: Any) -> JobSpec:
     """A spec with plain defaults; ``retries`` and the like go into its policy."""
     policy = {
         name: given.pop(name)
-        for name in ("retries", "timeout", "lease", "on_exhausted")
+        for name in ("retries", "timeout", "lease", "on_exhausted", "on_expired")
         if name in given
     }
     fields: dict[str, Any] = {
@@ -76,6 +81,8 @@ def under(command: Command, token: int) -> Command:
     """The command under another lease token; one that carries none as it is."""
     match command:
         case Renew() | Complete() | Fail() | Release() | ExpireLease():
+            return replace(command, token=token)
+        case StartEffect() | CompleteEffect() | ReleaseEffect():
             return replace(command, token=token)
         case _:
             return command
@@ -134,6 +141,30 @@ class Life:
 
     def lease(self, seconds: float, worker: str = "w1") -> Life:
         self.do(TakeLease(at(seconds), worker))
+        return self
+
+    def block(self, seconds: float, by: int = 9) -> Life:
+        self.do(Block(at(seconds), job_id(by)))
+        return self
+
+    def unblock(self, seconds: float) -> Life:
+        self.do(Unblock(at(seconds)))
+        return self
+
+    def orphan(self, seconds: float) -> Life:
+        self.do(TakeLease(at(seconds), "w1", parent_failed=True))
+        return self
+
+    def begin(self, seconds: float, key: str = "post:42", to: str = "chat") -> Life:
+        self.do(StartEffect(at(seconds), self.token, key, to))
+        return self
+
+    def effect(self, seconds: float, key: str = "post:42", to: str = "chat") -> Life:
+        self.do(CompleteEffect(at(seconds), self.token, key, to, EffectKind.CALL, '{"ts":1}'))
+        return self
+
+    def reject(self, seconds: float, key: str = "post:42") -> Life:
+        self.do(ReleaseEffect(at(seconds), self.token, key, "HTTP 404"))
         return self
 
     def renew(self, seconds: float, until: float) -> Life:

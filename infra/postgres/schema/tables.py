@@ -100,6 +100,11 @@ JOBS: Final = Table(
     group_max_size bigint
     hold_until timestamp with time zone
     unique_key text
+    on_expired text
+    ordering_key text
+    on_hold text
+    after uuid
+    sequence bigint
     version bigint not null
     state text not null
     due_at timestamp with time zone not null
@@ -114,6 +119,10 @@ JOBS: Final = Table(
     started_at timestamp with time zone
     items json[]
     outcome text
+    blocked_by uuid
+    blocked_due timestamp with time zone
+    effects json
+    has_waiter boolean not null with a default
     """,
     {
         ("primary key", "jobs_pkey"): "PRIMARY KEY (id)",
@@ -136,6 +145,13 @@ JOBS: Final = Table(
             "CREATE UNIQUE INDEX jobs_unique_key ON jobs USING btree (queue, unique_key) "
             "WHERE (unique_key IS NOT NULL)"
         ),
+        ("index", "jobs_ordering_key"): (
+            "CREATE INDEX jobs_ordering_key ON jobs USING btree (ordering_key, seq) "
+            "WHERE (ordering_key IS NOT NULL)"
+        ),
+        ("index", "jobs_after"): (
+            "CREATE INDEX jobs_after ON jobs USING btree (after) WHERE (after IS NOT NULL)"
+        ),
         ("index", "jobs_subject"): (
             "CREATE INDEX jobs_subject ON jobs USING btree (subject) WHERE (subject IS NOT NULL)"
         ),
@@ -154,9 +170,15 @@ GROUP_INBOX: Final = Table(
     subject text
     item json not null
     spec json not null
+    ordering_key text
+    sequence bigint
     """,
     {
         ("primary key", "group_inbox_pkey"): "PRIMARY KEY (id)",
+        ("index", "group_inbox_ordering_key"): (
+            "CREATE INDEX group_inbox_ordering_key ON group_inbox USING btree "
+            "(ordering_key, sequence) WHERE (ordering_key IS NOT NULL)"
+        ),
         ("index", "group_inbox_subject"): (
             "CREATE INDEX group_inbox_subject ON group_inbox USING btree (subject) "
             "WHERE (subject IS NOT NULL)"

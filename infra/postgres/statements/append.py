@@ -41,10 +41,23 @@ TYPES = {
     "interruptions": "bigint",
     "lease": "bigint",
     "started_at": "timestamptz",
+    "after": "uuid",
+    "sequence": "bigint",
+    "format": "smallint",
+    "blocked_by": "uuid",
+    "blocked_due": "timestamptz",
 }
 
 #: How a column is made from the text it arrives as.
-CASTS = {"args": "::json", "data": "::json", "items": "::json[]"}
+CASTS = {"args": "::json", "data": "::json", "items": "::json[]", "effects": "::json"}
+
+#: State that is null in the input where it stays as it is, so that a large value is not written
+#: again, and the format, which never gets older.
+KEPT = {
+    "items": "coalesce(i.items::json[], j.items)",
+    "effects": "coalesce(i.effects::json, j.effects)",
+    "format": "greatest(i.format, j.format)",
+}
 
 
 def complete(schema: Schema) -> str:
@@ -112,15 +125,9 @@ with input as (
 
 
 def update(schema: Schema) -> str:
-    """Which of these jobs, standing at these versions, move to a new state, with the first event?
-
-    ``items`` is null where they stay as they are, so that a large value is not written again.
-    """
+    """Which of these jobs, standing at these versions, move on, with their first event?"""
     given = ("id", "expected", *STATE, *_event_names())
-    assigned = ",\n           ".join(
-        f"{name} = coalesce(i.items::json[], j.items)" if name == "items" else f"{name} = i.{name}"
-        for name in STATE
-    )
+    assigned = ",\n           ".join(f"{name} = {KEPT.get(name, f'i.{name}')}" for name in STATE)
     return f"""
 with input as (
     select *
@@ -167,8 +174,8 @@ with input as (
     select pg_catalog.array_agg(logged.event_id order by logged.job_id) as event_ids from logged
 ), born as (
     insert into {schema.table("jobs")} (
-           seq, format, {wrapped(kept, indent=11)})
-    select (select event_ids from numbers)[hit.place], %(format)s,
+           seq, {wrapped(kept, indent=11)})
+    select coalesce(hit.sequence, (select event_ids from numbers)[hit.place]),
            {values}
       from hit
      where hit.has_row

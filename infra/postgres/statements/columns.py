@@ -29,10 +29,16 @@ SPEC = (
     "group_max_size",
     "hold_until",
     "unique_key",
+    "on_expired",
+    "ordering_key",
+    "on_hold",
+    "after",
+    "sequence",
 )
 
 #: Written by every event, in the order of ``projections.row.StateRow``.
 STATE = (
+    "format",
     "version",
     "state",
     "due_at",
@@ -47,10 +53,13 @@ STATE = (
     "started_at",
     "items",
     "outcome",
+    "blocked_by",
+    "blocked_due",
+    "effects",
 )
 
 #: What a job is read from, in the order in which ``rows.job_of`` takes it.
-JOB = (*SPEC, *(name for name in STATE if name != "suspect"))
+JOB = (*SPEC, *(name for name in STATE if name not in ("format", "suspect")))
 
 #: One event, in the order of ``codec.EventRow``.
 EVENT = ("kind", "at", "due_at", "lease", "worker", "data")

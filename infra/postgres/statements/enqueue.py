@@ -6,7 +6,7 @@ from that same text: the log and the row cannot say two things.
 
 from __future__ import annotations
 
-from ....projections.row import FORMAT
+from ....projections.row import FORMAT, FORMAT_PLAIN
 from ..schema.name import Schema
 
 
@@ -27,7 +27,7 @@ def stamped_jobs(further: str = "") -> str:
      cross join lateral pg_catalog.json_to_record(i.data::json)
         as spec (queue text, priority smallint, name text, args json, retries bigint,
                  timeout float8, lease float8, on_exhausted text, label text, owner text,
-                 subject text, expires_at timestamptz{further})
+                 subject text, expires_at timestamptz, on_expired text, after uuid{further})
 ), verdict as materialized (
     select exists (select from input where input.expires_at <= input.due_at) as refused
 """
@@ -54,12 +54,15 @@ def accept_jobs(schema: Schema) -> str:
 ), born as (
     insert into {schema.table("jobs")} (
            seq, format, id, queue, priority, name, args, enqueued_at, retries, timeout,
-           lease_seconds, on_exhausted, label, owner, subject, expires_at,
+           lease_seconds, on_exhausted, label, owner, subject, expires_at, on_expired, after,
            version, state, due_at, at, items)
-    select (select event_ids from numbers)[input.place], {FORMAT}, input.id, input.queue,
-           input.priority, input.name, input.args, input.at, input.retries, input.timeout,
-           input.lease, input.on_exhausted, input.label, input.owner, input.subject,
-           input.expires_at, 1, 'queued', input.due_at, input.at, '{{}}'
+    select (select event_ids from numbers)[input.place],
+           case when input.on_expired is null and input.after is null
+                then {FORMAT_PLAIN} else {FORMAT} end,
+           input.id, input.queue, input.priority, input.name, input.args, input.at,
+           input.retries, input.timeout, input.lease, input.on_exhausted, input.label,
+           input.owner, input.subject, input.expires_at, input.on_expired, input.after,
+           1, 'queued', input.due_at, input.at, '{{}}'
       from input
      where not (select refused from verdict)
      order by input.place
@@ -76,7 +79,7 @@ def accept_items(schema: Schema) -> str:
 with arrived as (
     insert into {schema.table("group_inbox")}
            (format, queue, name, group_key, subject, item, spec)
-    select {FORMAT}, spec.queue, spec.name, spec.group_key, spec.subject, i.item::json,
+    select {FORMAT_PLAIN}, spec.queue, spec.name, spec.group_key, spec.subject, i.item::json,
            i.spec::json
       from unnest(%(items)s::text::text[], %(specs)s::text::text[])
            with ordinality as i (item, spec, place)

@@ -8,7 +8,7 @@ because a key is taken: the caller's transaction stays whole.
 
 from __future__ import annotations
 
-from ....projections.row import FORMAT
+from ....projections.row import FORMAT, FORMAT_PLAIN
 from ..schema.name import Schema
 from .enqueue import stamped_jobs
 
@@ -43,11 +43,14 @@ def accept_unique(schema: Schema) -> str:
 ), born as (
     insert into {schema.table("jobs")} (
            seq, format, id, queue, priority, name, args, enqueued_at, retries, timeout,
-           lease_seconds, on_exhausted, label, owner, subject, expires_at, unique_key,
-           version, state, due_at, at, items)
-    select n.seq, {FORMAT}, n.id, n.queue, n.priority, n.name, n.args, n.at, n.retries, n.timeout,
+           lease_seconds, on_exhausted, label, owner, subject, expires_at, unique_key, on_expired,
+           after, version, state, due_at, at, items)
+    select n.seq,
+           case when n.on_expired is null and n.after is null
+                then {FORMAT_PLAIN} else {FORMAT} end,
+           n.id, n.queue, n.priority, n.name, n.args, n.at, n.retries, n.timeout,
            n.lease, n.on_exhausted, n.label, n.owner, n.subject, n.expires_at, n.unique_key,
-           1, 'queued', n.due_at, n.at, '{{}}'
+           n.on_expired, n.after, 1, 'queued', n.due_at, n.at, '{{}}'
       from numbered as n
      order by n.queue collate "C", n.unique_key collate "C", n.place
         on conflict (queue, unique_key) where unique_key is not null do nothing

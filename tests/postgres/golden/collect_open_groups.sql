@@ -12,9 +12,11 @@ select (
        open.id, open.queue, open.priority, open.name, open.args, open.enqueued_at, open.retries,
        open.timeout, open.lease_seconds, open.on_exhausted, open.label, open.owner,
        open.subject, open.expires_at, open.group_key, open.group_window, open.group_max_hold,
-       open.group_max_size, open.hold_until, open.unique_key, open.version, open.state,
+       open.group_max_size, open.hold_until, open.unique_key, open.on_expired,
+       open.ordering_key, open.on_hold, open.after, open.sequence, open.version, open.state,
        open.due_at, open.at, open.held, open.starts, open.attempts, open.interruptions,
-       open.lease, open.worker, open.started_at, open.items, open.outcome
+       open.lease, open.worker, open.started_at, open.items, open.outcome, open.blocked_by,
+       open.blocked_due, open.effects
   from unnest(%(queues)s::text[], %(names)s::text[], %(group_keys)s::text[])
        with ordinality as key (queue, name, group_key, place)
   left join lateral (

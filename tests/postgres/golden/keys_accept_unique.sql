@@ -10,7 +10,7 @@ with stamp as materialized (
      cross join lateral pg_catalog.json_to_record(i.data::json)
         as spec (queue text, priority smallint, name text, args json, retries bigint,
                  timeout float8, lease float8, on_exhausted text, label text, owner text,
-                 subject text, expires_at timestamptz, unique_key text)
+                 subject text, expires_at timestamptz, on_expired text, after uuid, unique_key text)
 ), verdict as materialized (
     select exists (select from input where input.expires_at <= input.due_at) as refused
 ), seen as materialized (
@@ -37,11 +37,14 @@ with stamp as materialized (
 ), born as (
     insert into "leasebook"."jobs" (
            seq, format, id, queue, priority, name, args, enqueued_at, retries, timeout,
-           lease_seconds, on_exhausted, label, owner, subject, expires_at, unique_key,
-           version, state, due_at, at, items)
-    select n.seq, 1, n.id, n.queue, n.priority, n.name, n.args, n.at, n.retries, n.timeout,
+           lease_seconds, on_exhausted, label, owner, subject, expires_at, unique_key, on_expired,
+           after, version, state, due_at, at, items)
+    select n.seq,
+           case when n.on_expired is null and n.after is null
+                then 1 else 2 end,
+           n.id, n.queue, n.priority, n.name, n.args, n.at, n.retries, n.timeout,
            n.lease, n.on_exhausted, n.label, n.owner, n.subject, n.expires_at, n.unique_key,
-           1, 'queued', n.due_at, n.at, '{}'
+           n.on_expired, n.after, 1, 'queued', n.due_at, n.at, '{}'
       from numbered as n
      order by n.queue collate "C", n.unique_key collate "C", n.place
         on conflict (queue, unique_key) where unique_key is not null do nothing

@@ -59,9 +59,10 @@ select (select at from clock) as asked_at,
        chosen.retries, chosen.timeout, chosen.lease_seconds, chosen.on_exhausted, chosen.label,
        chosen.owner, chosen.subject, chosen.expires_at, chosen.group_key, chosen.group_window,
        chosen.group_max_hold, chosen.group_max_size, chosen.hold_until, chosen.unique_key,
+       chosen.on_expired, chosen.ordering_key, chosen.on_hold, chosen.after, chosen.sequence,
        chosen.version, chosen.state, chosen.due_at, chosen.at, chosen.held, chosen.starts,
        chosen.attempts, chosen.interruptions, chosen.lease, chosen.worker, chosen.started_at,
-       chosen.items, chosen.outcome
+       chosen.items, chosen.outcome, chosen.blocked_by, chosen.blocked_due, chosen.effects
   from (select * from plain union all select * from suspect) as chosen
  order by chosen.place, chosen.due_at, chosen.seq
  limit %(limit)s

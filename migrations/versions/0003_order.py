@@ -1,0 +1,34 @@
+"""Order, effects and aborts, which release 0.3 needs, added to a queue that is in use."""
+
+from __future__ import annotations
+
+from alembic import op
+
+from leasebook.migrations.script import make_index, run_steps
+
+revision = "0003"
+down_revision = "0002"
+branch_labels = None
+depends_on = None
+
+
+def upgrade() -> None:
+    context = op.get_context()
+    run_steps(context, "0003_order.sql")
+    make_index(
+        context,
+        "jobs_ordering_key",
+        "create index {concurrently} jobs_ordering_key on @schema@.jobs (ordering_key, seq)"
+        " where ordering_key is not null",
+    )
+    make_index(
+        context,
+        "jobs_after",
+        "create index {concurrently} jobs_after on @schema@.jobs (after) where after is not null",
+    )
+    make_index(
+        context,
+        "group_inbox_ordering_key",
+        "create index {concurrently} group_inbox_ordering_key on @schema@.group_inbox"
+        " (ordering_key, sequence) where ordering_key is not null",
+    )
