@@ -15,8 +15,8 @@ from .runs import Run
 class Choice:
     """What is asked about; None chooses everything.
 
-    ``key`` is a unique key, ``group`` a group key, ``worker`` an id or the name before its ``#``.
-    ``since`` and ``until`` belong to the window, both ends included.
+    ``key`` is a unique or an ordering key, ``group`` a group key, ``worker`` an id or the name
+    before its ``#``.  ``since`` and ``until`` belong to the window, both ends included.
     """
 
     since: datetime | None = None
@@ -30,9 +30,10 @@ class Choice:
 
     def of_job(self, spec: JobSpec) -> bool:
         """Whether a job is among those asked about, whatever happened to it."""
-        asked = (self.queue, self.name, self.key, self.group, self.job)
-        has = (spec.queue, spec.name, spec.unique_key, spec.group_key, spec.id)
-        return all(want is None or want == got for want, got in zip(asked, has, strict=True))
+        asked = (self.queue, self.name, self.group, self.job)
+        has = (spec.queue, spec.name, spec.group_key, spec.id)
+        same = all(want is None or want == got for want, got in zip(asked, has, strict=True))
+        return same and (self.key is None or self.key in (spec.unique_key, spec.ordering_key))
 
     def of_worker(self, worker: str | None) -> bool:
         """Whether a worker is, None being nobody."""

@@ -11,9 +11,12 @@ from attrs import frozen
 from ...domain import events as e
 from ...domain.log import Recorded
 from ...domain.states import State
+from ...domain.values import Outcome
 from ..streams import Step, by_job, steps
 
 RUNNING = "running"
+#: How a job ends whose last run, or whose only one, was interrupted.
+INTERRUPTED = frozenset({Outcome.LOST, Outcome.ABORTED})
 
 
 @frozen
@@ -38,8 +41,8 @@ class Run:
 
     @property
     def lost(self) -> bool:
-        """Whether its lease ended without an answer."""
-        return self.end == "lease_expired" or (self.end == "failed" and self.why == "lost")
+        """Whether it was interrupted: its lease ended without an answer."""
+        return self.end == "lease_expired" or (self.end == "failed" and self.why in INTERRUPTED)
 
 
 def runs(log: Iterable[Recorded]) -> Iterator[Run]:

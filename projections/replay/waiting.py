@@ -11,7 +11,7 @@ from uuid import UUID
 
 from attrs import frozen
 
-from ...domain.events import Event, Leased
+from ...domain.events import Leased
 from ...domain.job import Job
 from ...domain.states import WAITING, State
 from ..streams import Step
@@ -83,42 +83,25 @@ class Pending:
 
 def waits_of(life: Sequence[Step], until: datetime | None = None) -> Iterator[Pending]:
     """The waits of one life: one for each start and, given ``until``, the one that goes on."""
-    blocker: UUID | None = None
     pieces: list[Piece] = []
     last: Step | None = None
     seq, since = life[0].recorded.event_id, 0
     for step in life:
         if last is not None and last.after.state in WAITING:
-            pieces += _stretch(last.after, micros(step.recorded.at), blocker, pieces)
+            pieces += _stretch(last.after, micros(step.recorded.at), pieces)
             event = step.recorded.event
             if isinstance(event, Leased):
                 version = step.recorded.version
                 yield _pending(last.after, since, pieces, seq, version, event)
         elif step.after.state in WAITING:
             since, pieces = micros(step.recorded.at), []
-        blocker = blocked_by(step.recorded.event, blocker)
         last = step
     if until is not None and last is not None and last.after.state in WAITING:
-        pieces += _stretch(last.after, micros(until), blocker, pieces)
+        pieces += _stretch(last.after, micros(until), pieces)
         yield _pending(last.after, since, pieces, seq, last.recorded.version, None)
 
 
-def blocked_by(event: Event, now: UUID | None) -> UUID | None:
-    """Behind which job a job is blocked after ``event``: the one place that knows of blocking."""
-    match event.kind:
-        case "blocked":
-            return getattr(event, "by", None)
-        case "enqueued":
-            return getattr(event, "blocked_by", None)
-        case "unblocked" | "leased":
-            return None
-        case _:
-            return now
-
-
-def _stretch(
-    job: Job, until: int, blocker: UUID | None, before: Sequence[Piece]
-) -> Iterator[Piece]:
+def _stretch(job: Job, until: int, before: Sequence[Piece]) -> Iterator[Piece]:
     """The pieces between one event of a waiting job and the next, none of them over another."""
     since, due = micros(job.at), micros(job.due_at)
     if before:
@@ -127,7 +110,8 @@ def _stretch(
     if ready > since:
         yield Piece(PLANNED[job.state], since, ready)
     if until > ready:
-        yield Piece(None if blocker is None else Cause.BLOCKED, ready, until, blocker)
+        cause = None if job.blocked_by is None else Cause.BLOCKED
+        yield Piece(cause, ready, until, job.blocked_by)
 
 
 def _pending(

@@ -202,7 +202,7 @@ def _window(window: bool) -> list[Callable[..., Any]]:
 FILTERS: list[Callable[..., Any]] = [
     click.option("--queue", "only_queue", help="Only jobs of this queue."),
     click.option("--name", "only_name", help="Only jobs of this name."),
-    click.option("--key", "only_key", help="Only jobs with this unique key."),
+    click.option("--key", "only_key", help="Only jobs with this unique or ordering key."),
     click.option("--group", "only_group", help="Only jobs with this group key."),
     click.option("--worker", "only_worker", help="Only runs of this worker, by id or name."),
     click.option("--job", "only_job", type=click.UUID, help="Only this job."),

@@ -103,11 +103,16 @@ def _show_jobs(jobs: list[Job], limit: int) -> None:
         worker = None if job.lease is None else job.lease.worker
         due = None if job.held else stamp(job.due_at)
         tries = f"{job.attempts}/{job.spec.policy.retries + 1}"
-        place = f"{HELD}: {job.outcome}" if job.held else job.state.value
-        rows.append([job.id, job.spec.name, job.spec.queue, place, due, tries, worker])
+        rows.append([job.id, job.spec.name, job.spec.queue, _place(job), due, tries, worker])
     print_table(["job", "name", "queue", "state", "due or leased until", "tries", "worker"], rows)
     if len(jobs) > limit:
         click.echo(f"… and {len(jobs) - limit:,} more; --limit shows more")
+
+
+def _place(job: Job) -> str:
+    if job.held:
+        return f"{HELD}: {job.outcome}"
+    return str(job.state) if job.blocked_by is None else f"{job.state}, behind {job.blocked_by}"
 
 
 @click.command("diff", context_settings={"ignore_unknown_options": True})

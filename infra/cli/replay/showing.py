@@ -69,7 +69,9 @@ def job_record(kind: str, job: Job) -> Record:
         "interruptions": job.interruptions,
         "worker": None if lease is None else lease.worker,
         "lease": None if lease is None else lease.token,
+        "blocked_by": job.blocked_by,
         "unique_key": spec.unique_key,
+        "ordering_key": spec.ordering_key,
         "group_key": spec.group_key,
         "items": None if spec.group is None else len(job.items),
     }

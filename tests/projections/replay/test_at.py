@@ -87,7 +87,12 @@ def test_the_difference_of_two_moments() -> None:
 
 
 def test_a_choice_of_jobs_runs_and_moments() -> None:
-    life = Life().open_group(item(1), queue="mail", unique_key="k").lease(10, "w1#7").expire(20)
+    life = (
+        Life()
+        .open_group(item(1), queue="mail", unique_key="k", ordering_key="o")
+        .lease(10, "w1#7")
+        .expire(20)
+    )
     spec, (run,) = life.now.spec, runs(life.stream)
     fits: dict[str, object] = {
         "queue": "mail",
@@ -100,6 +105,7 @@ def test_a_choice_of_jobs_runs_and_moments() -> None:
     for name in fits:
         other: object = job_id(2) if name == "job" else "other"
         assert not Choice(**{name: other}).of_job(spec)  # type: ignore[arg-type] # pyright: ignore[reportArgumentType]
+    assert Choice(key="o").of_job(spec)
     assert Choice(worker="w1").of_run(run)
     assert Choice(worker="w1#7").of_worker("w1#7")
     assert not Choice(worker="w2").of_run(run)

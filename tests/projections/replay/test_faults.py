@@ -7,6 +7,7 @@ from itertools import count
 import pytest
 
 from leasebook.domain import ExpiryCause, Recorded
+from leasebook.domain.values import OnExpired
 from leasebook.projections.replay.facts import AuditLine, gather
 from leasebook.projections.replay.faults import Faults, faults, fingerprint
 from leasebook.projections.replay.runs import runs
@@ -62,6 +63,12 @@ def test_a_last_lease_that_was_lost() -> None:
     life = Life().enqueue(retries=0).lease(1).expire(10)
     (lost,) = found(life.stream).lost
     assert (lost.run.end, lost.run.why, lost.again) == ("failed", "lost", None)
+
+
+def test_a_job_that_is_not_run_again_when_it_is_interrupted() -> None:
+    life = Life().enqueue(on_expired=OnExpired.ABORT).lease(1).expire(10)
+    told = found(life.stream)
+    assert (told.lost[0].run.why, told.errors) == ("aborted", ())
 
 
 def test_a_clean_log() -> None:

@@ -7,11 +7,12 @@ from itertools import count
 import pytest
 
 from leasebook.domain import Recorded, ReleaseReason
+from leasebook.domain.events import Enqueued, Leased, Unblocked
 from leasebook.projections.replay.facts import AuditLine, gather
 from leasebook.projections.replay.waiting import Cause
 from leasebook.projections.replay.waits import Wait, waits
 from tests.support.facts import died, line, log, started, stopped
-from tests.support.lives import Life, at, item, job_id
+from tests.support.lives import Life, at, item, job_id, spec
 
 SECOND = 1_000_000
 
@@ -123,6 +124,34 @@ def test_jobs_of_other_queues_are_ahead_by_priority_only() -> None:
     mail = started(-9, "w2", capacity=9, queues=("mail",))
     *_, wait = explained(log(same, higher, elsewhere, waiting), both, mail)
     assert wait == {"behind": 3, "dispatch": 7}
+
+
+@pytest.mark.acceptance("E08")
+def test_it_was_blocked_by_an_earlier_job() -> None:
+    life = Life().enqueue(ordering_key="page").block(1, by=2).unblock(10).block(10.5, by=3)
+    (wait,) = waits(log(life.unblock(20).lease(21)), gather([started(-9)]))
+    assert [(each.cause.value, each.by, each.microseconds) for each in wait.segments] == [
+        ("blocked by", job_id(2), 9 * SECOND),
+        ("blocked by", job_id(3), 9.5 * SECOND),
+        ("dispatch", None, 2.5 * SECOND),
+    ]
+    assert wait.microseconds == 21 * SECOND
+    assert wait.of(Cause.BLOCKED) == 18.5 * SECOND
+
+
+def test_born_behind_another_and_delayed_as_well() -> None:
+    events = (
+        Enqueued(at(0), spec(ordering_key="page"), at(5), blocked_by=job_id(2)),
+        Unblocked(at(8), at(8)),
+        Leased(at(9), "w1", at(600), 1),
+    )
+    stream = [Recorded(job_id(1), number, number, 7, each) for number, each in enumerate(events, 1)]
+    assert explained(stream, started(-9)) == [{"delay": 5, "blocked by": 3, "dispatch": 1}]
+
+
+def test_effects_of_a_run_are_no_waits() -> None:
+    life = Life().enqueue().lease(1).begin(2).effect(3).fail(4, delay=0).lease(6).complete(7)
+    assert explained(log(life), started(-9)) == [{"dispatch": 1}, {"dispatch": 2}]
 
 
 @pytest.mark.acceptance("E08")

@@ -55,7 +55,13 @@ def _go_on(draw: st.DrawFn, life: Life, now: float) -> None:
                 life.release(now, delay=draw(MOMENTS))
             case _:
                 life.expire(now)
-    elif life.now.state not in (State.DONE, State.FAILED):
+    elif life.now.state in (State.DONE, State.FAILED):
+        return
+    elif life.now.blocked_by is not None:
+        life.unblock(now)
+    elif draw(st.integers(0, 3)) == 0:
+        life.block(now, by=draw(st.integers(7, 9)))
+    else:
         due = (life.now.due_at - at(0)).total_seconds()
         life.lease(max(now, due) + draw(st.sampled_from((0.0, 0.25, 3.0))), draw(WORKER))
 
