@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -13,6 +14,7 @@ import pytest
 from tests.cli.conftest import Answer, Leasebook
 from tests.support.incident import FROM, UNTIL, WINDOW, incident
 from tests.support.lives import at, job_id
+from tests.support.source import TOP
 from tests.support.standing import fill
 
 
@@ -299,3 +301,14 @@ def test_too_many_events(replay: Leasebook) -> None:
 def test_no_database(leasebook: Leasebook) -> None:
     answer = leasebook("replay", "faults", "--dsn", "postgresql://nobody@127.0.0.1:1/x")
     assert (answer.code, answer.out) == (3, "")
+
+
+def test_the_page_shows_what_is_printed(replay: Leasebook) -> None:
+    """The incident in the documentation is this one."""
+    page = (TOP / "docs" / "replay.md").read_text("utf-8")
+    shown = re.findall(r"^    \$ leasebook replay (.*)\n((?:(?:    .*)?\n)+)", page, re.MULTILINE)
+    assert len(shown) == 3
+    for command, printed in shown:
+        lines = [line.removeprefix("    ") for line in printed.rstrip().splitlines()]
+        answer = replay(*command.split())
+        assert [line.rstrip() for line in answer.out.rstrip().splitlines()] == lines
