@@ -10,24 +10,43 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
+from ...domain.errors import LeasebookError
 from ...domain.log import Recorded
+from ...projections.health import SessionFacts
 from ...projections.replay.facts import KINDS, AuditLine
+from ...projections.wording import duration
 from ..replay_ports import TooManyEvents
 from .connection import Link, Params, Row
 from .rows import recorded, texts, uuids
 from .schema.check import require_schema
 from .schema.name import DEFAULT, Schema
 from .settings import Settings
-from .statements import frame, look, reading, replaying
+from .statements import doctor, frame, look, reading, replaying
 
 PIECE_ROWS = 5_000
 EVENTS_MAX = 2_000_000
 #: No event is older.
 EVER = datetime(1, 1, 1, tzinfo=UTC)
 NO_JOB = UUID(int=0)
+
+
+class OldSnapshot(LeasebookError):
+    """A replay was refused because vacuum is held up already, and reading would not help."""
+
+    code = "old_snapshot"
+
+    def __init__(self, session: SessionFacts) -> None:
+        who = session.who if session.pid is None else f"pid {session.pid} ({session.who})"
+        age = duration(timedelta(seconds=session.age))
+        super().__init__(
+            f"cannot replay now: {who} has kept dead rows from vacuum for {age}, which slows the "
+            "queue down, and reading the log as well would not help. End that transaction "
+            "(`leasebook doctor` says how), or read it --anyway."
+        )
+        self.session = session
 
 
 class PostgresHistory:
@@ -59,6 +78,12 @@ class PostgresHistory:
     def require_schema(self) -> None:
         """Raise SchemaIncomplete when something is missing, with every problem and the remedy."""
         require_schema(self._link.connection(), self._schema)
+
+    def require_calm(self, seconds: float) -> None:
+        """Raise OldSnapshot when a snapshot of this database has been held for so long."""
+        for session in (SessionFacts(*row) for row in self._ask(doctor.sessions(), {})):
+            if session.holds is not None and session.age >= seconds:
+                raise OldSnapshot(session)
 
     def now(self) -> datetime:
         """The database's time."""

@@ -11,8 +11,10 @@ from xml.etree import ElementTree
 import psycopg
 import pytest
 
+from leasebook.infra.cli.replay import asking
 from tests.cli.conftest import Answer, Leasebook
-from tests.support.incident import FROM, UNTIL, WINDOW, incident
+from tests.support.facts import refused
+from tests.support.incident import FROM, UNTIL, WINDOW, incident, tell
 from tests.support.lives import at, job_id
 from tests.support.source import TOP
 from tests.support.standing import fill
@@ -86,6 +88,24 @@ def test_wait_in_a_part_of_the_window(replay: Leasebook) -> None:
     }
     assert replay("wait", *WINDOW, "--limit", "0").out.count("\n") == 8
     assert "these are the 2 longest" in replay("wait", *WINDOW, "--limit", "2").out
+
+
+def test_what_happened_before_the_window_is_looked_back_at(replay: Leasebook) -> None:
+    """Job 1 was over when the window began, and it is what kept job 4 waiting."""
+    late = ("--from", at(35).isoformat(), "--to", at(45).isoformat(), "--format", "json")
+    (wait,) = [each for each in records(replay("wait", *late)) if each["started"]]
+    assert {each["cause"]: each["microseconds"] for each in wait["segments"]} == {
+        "group hold": 10_000_000,
+        "busy": 8_750_000,
+        "behind": 250_000,
+        "dispatch": 18_000_000,
+    }
+    hours = ("--from", at(7_000).isoformat(), "--to", at(8_000).isoformat(), "--format", "json")
+    waiting = next(each for each in records(replay("wait", *hours)) if each["job"][-1] == "5")
+    assert {each["cause"]: each["microseconds"] for each in waiting["segments"]} == {
+        "unknown": (7_000 - 3_600 - 50) * 1_000_000,
+        "dispatch": (8_000 - 3_400) * 1_000_000,
+    }
 
 
 @pytest.mark.acceptance("E07")
@@ -192,6 +212,14 @@ def test_faults_of_a_worker_a_job_and_a_quiet_time(replay: Leasebook) -> None:
     assert (answer.code, answer.out.count("\n")) == (0, 1)
 
 
+def test_a_write_that_came_after_its_job_had_ended(replay: Leasebook, dsn: str) -> None:
+    tell(dsn, refused(52, 1, lease=2, worker="ada#1"))
+    window = ("--from", at(50).isoformat(), "--to", UNTIL, "--format", "json")
+    assert [each["record"] for each in records(replay("faults", *window))] == ["refused_write"]
+    assert records(replay("faults", *window, "--queue", "mail")) == []
+    assert records(replay("faults", *window, "--job", str(job_id(2)))) == []
+
+
 @pytest.mark.acceptance("E09")
 def test_workers(replay: Leasebook) -> None:
     answer = replay("workers", *WINDOW)
@@ -296,6 +324,17 @@ def test_too_many_events(replay: Leasebook) -> None:
     assert "more than 4 events to read. Give a later --from or one --job" in answer.err
     answer = replay("faults", *_json(), "--max-events", "4")
     assert answer.document["error"]["code"] == "too_many_events"
+
+
+def test_an_old_snapshot(replay: Leasebook, dsn: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(asking, "OLD_SNAPSHOT_SECONDS", 0.0)
+    with psycopg.connect(dsn) as other:
+        other.execute("set transaction isolation level repeatable read")
+        other.execute("select 1")
+        answer = replay("depth", *WINDOW)
+        assert (answer.code, answer.out) == (2, "")
+        assert f"pid {other.info.backend_pid}" in answer.err
+        assert replay("depth", *WINDOW, "--anyway").code == 0
 
 
 def test_no_database(leasebook: Leasebook) -> None:

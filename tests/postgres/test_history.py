@@ -10,7 +10,7 @@ import pytest
 
 from leasebook.domain import UnknownEvent
 from leasebook.infra.ports import StoreUnavailable
-from leasebook.infra.postgres.history import PostgresHistory
+from leasebook.infra.postgres.history import OldSnapshot, PostgresHistory
 from leasebook.infra.postgres.reader import PostgresReader
 from leasebook.infra.postgres.schema.errors import SchemaIncomplete
 from leasebook.infra.postgres.schema.name import Schema
@@ -93,6 +93,16 @@ def test_the_audit_log_in_order_of_time(history: PostgresHistory, dsn: str) -> N
     assert lines[0].detail["capacity"] == 1
     assert (lines[3].job_id, lines[3].worker, lines[3].detail["lease"]) == (job_id(1), "ada#1", 2)
     assert [line.at for line in history.audit(at(10))] == [at(-60), at(10)]
+
+
+def test_an_old_snapshot_is_not_made_worse(history: PostgresHistory, dsn: str) -> None:
+    history.require_calm(0.0)
+    with psycopg.connect(dsn) as other:
+        other.execute("set transaction isolation level repeatable read")
+        other.execute("select 1")
+        with pytest.raises(OldSnapshot, match=f"pid {other.info.backend_pid} .*--anyway"):
+            history.require_calm(0.0)
+        history.require_calm(3_600.0)
 
 
 @pytest.mark.fault

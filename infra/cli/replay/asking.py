@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from functools import wraps
 from typing import Any, TypeAlias
+from uuid import UUID
 
 import click
 from attrs import evolve as replace
@@ -28,6 +29,8 @@ When: TypeAlias = datetime | timedelta
 FORMATS = ("table", "json", "ndjson")
 SINCE_DEFAULT = timedelta(days=1)
 UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
+#: Somebody's snapshot that is older slows the queue down already.
+OLD_SNAPSHOT_SECONDS = 60.0
 RELATIVE = re.compile(r"-(\d+)([smhd])")
 
 
@@ -62,6 +65,7 @@ class Asked:
     choice: Choice
     format: str
     events_max: int
+    anyway: bool
 
     @property
     def no_window(self) -> bool:
@@ -106,19 +110,22 @@ class Replay:
         """What the audit log tells up to the end of the window."""
         return gather(self.history.audit(self.until))
 
-    def log(self, *, chosen: bool = True) -> Generator[Recorded]:
-        """The events of jobs that the window concerns; unless ``chosen``, of all of them."""
-        for life in self.lives(chosen=chosen):
+    def log(self) -> Iterator[Recorded]:
+        """The events of the jobs asked about that the window concerns."""
+        for life in self.lives():
             yield from (step.recorded for step in life)
 
-    def lives(self, *, chosen: bool = True) -> Generator[tuple[Step, ...]]:
-        """The lives that the window concerns; unless ``chosen``, those of all jobs."""
-        job = self.choice.job if chosen else None
-        for stream in by_job(self.history.events(self.until, self.since, job)):
+    def lives(self) -> Iterator[tuple[Step, ...]]:
+        """The lives of the jobs asked about that the window concerns."""
+        for life in self.everything(self.since, self.choice.job):
+            if self.choice.of_job(life[0].after.spec):
+                yield life
+
+    def everything(self, since: datetime, job: UUID | None = None) -> Iterator[tuple[Step, ...]]:
+        """The lives of all jobs, or of one, that the time from ``since`` on concerns."""
+        for stream in by_job(self.history.events(self.until, since, job)):
             life = steps(stream)
-            if not life or not concerns(life, self.since):
-                continue
-            if not chosen or self.choice.of_job(life[0].after.spec):
+            if life and concerns(life, since):
                 yield life
 
 
@@ -132,6 +139,8 @@ def replaying(asked: Asked, until: When | None = None) -> Generator[Replay]:
         history = PostgresHistory(book.dsn, book.schema, asked.events_max)
         try:
             history.require_schema()
+            if not asked.anyway:
+                history.require_calm(OLD_SNAPSHOT_SECONDS)
             now = history.now()
             made = Replay(history, asked.choice, now)
             since, end = _window_of(asked, made, until)
@@ -174,6 +183,7 @@ def common(*, window: bool = True) -> Callable[[Callable[..., None]], Callable[.
                 choice,
                 given.pop("format"),
                 given.pop("events_max"),
+                given.pop("anyway"),
             )
             command(asked, **given)
 
@@ -212,5 +222,9 @@ ENDS: list[Callable[..., Any]] = [
     click.option(
         "--max-events", "events_max", type=click.IntRange(1), default=EVENTS_MAX,
         show_default=True, help="Read no more events than this.",
+    ),
+    click.option(
+        "--anyway", is_flag=True,
+        help="Read also while an old snapshot keeps dead rows from vacuum.",
     ),
 ]  # fmt: skip

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from uuid import UUID
 
 import click
 
 from ....projections.check import INVARIANTS, check
 from ....projections.replay.clock import micros
+from ....projections.replay.facts import Facts
 from ....projections.replay.faults import Duplicate, Faults, Fingerprint, Lost, faults
 from ....projections.replay.runs import Run, runs_of
+from ....projections.streams import steps
 from ....projections.wording import count
 from ..output import FINDING, finish, print_table
 from .asking import Asked, Replay, common, replaying
@@ -44,6 +47,7 @@ def _found(replay: Replay) -> Faults:
     """The faults of the jobs asked about; given a worker, those that it had a part in."""
     asked, facts = replay.choice, replay.facts()
     runs = [run for life in replay.lives() for run in runs_of(life)]
+    runs += _late_runs(replay, facts, {run.job_id for run in runs})
     found = faults(runs, facts, replay.since, replay.until, {run.job_id for run in runs})
     if asked.worker is None:
         return found
@@ -59,6 +63,17 @@ def _found(replay: Replay) -> Faults:
         tuple(each for each in found.refused if asked.of_worker(each.worker)),
         of_worker.errors,
     )
+
+
+def _late_runs(replay: Replay, facts: Facts, seen: Collection[UUID]) -> Iterator[Run]:
+    """The runs of jobs that had ended before the window, and one of whose runs came in it."""
+    late = {each.job_id for each in facts.refused if replay.choice.within(each.at)}
+    for job in sorted(late.difference(seen)):
+        if replay.choice.job not in (None, job):
+            continue
+        life = steps(tuple(replay.history.events(replay.until, job=job)))
+        if life and replay.choice.of_job(life[0].after.spec):
+            yield from runs_of(life)
 
 
 def _show(found: Faults, limit: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta
 from uuid import UUID
 
 import click
@@ -17,6 +18,8 @@ from .asking import Asked, Replay, common, replaying
 from .showing import Record, length, print_records, stamp
 
 WAITS_SHOWN = 20
+#: What kept a job that was ready earlier than so long before the window is not looked for.
+LOOK_BACK = timedelta(hours=1)
 
 
 @click.command("wait")
@@ -45,16 +48,19 @@ def wait_command(asked: Asked, limit: int) -> None:
 def _found(replay: Replay) -> Iterator[Wait]:
     """The waits of the jobs asked about that ended in the window, or go on at its end."""
     asked, chosen = replay.choice, set[UUID]()
-    log, known = _noting(replay, chosen), replay.history.known_from
+    known = replay.since - LOOK_BACK
+    if replay.history.known_from is not None:
+        known = max(known, replay.history.known_from)
+    log = _noting(replay, known, chosen)
     for wait in waits(log, replay.facts(), replay.until, known):
         ended = wait.started or replay.until
         if wait.job_id in chosen and asked.within(ended) and asked.of_worker(wait.worker):
             yield wait
 
 
-def _noting(replay: Replay, chosen: set[UUID]) -> Iterator[Recorded]:
+def _noting(replay: Replay, since: datetime, chosen: set[UUID]) -> Iterator[Recorded]:
     """The events of all jobs, since others are what a job waits for; ``chosen`` gets its ids."""
-    for life in replay.lives(chosen=False):
+    for life in replay.everything(since):
         if replay.choice.of_job(life[0].after.spec):
             chosen.add(life[0].recorded.job_id)
         yield from (step.recorded for step in life)

@@ -7,7 +7,7 @@ from itertools import count
 import pytest
 
 from leasebook.domain import Recorded, ReleaseReason
-from leasebook.domain.events import Enqueued, Leased, Unblocked
+from leasebook.domain.events import Enqueued, Event, Leased, Unblocked
 from leasebook.projections.replay.facts import AuditLine, gather
 from leasebook.projections.replay.waiting import Cause
 from leasebook.projections.replay.waits import Wait, waits
@@ -140,7 +140,7 @@ def test_it_was_blocked_by_an_earlier_job() -> None:
 
 
 def test_born_behind_another_and_delayed_as_well() -> None:
-    events = (
+    events: tuple[Event, ...] = (
         Enqueued(at(0), spec(ordering_key="page"), at(5), blocked_by=job_id(2)),
         Unblocked(at(8), at(8)),
         Leased(at(9), "w1", at(600), 1),
