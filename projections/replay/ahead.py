@@ -8,77 +8,49 @@ serves this queue as well.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
 
-PRIORITY_MAX = 9
-
-
-class Start(NamedTuple):
-    """One start, in microseconds since 1970, with what the claim went by."""
-
-    at: int
-    due_at: int
-    seq: int
-    worker: str
+from .waiting import Pending
 
 
 class Ahead:
-    """The starts of every queue and priority in order of time."""
+    """The starts of a log, by queue and priority in order of time."""
 
-    def __init__(self, queues_of: Mapping[str, frozenset[str]]) -> None:
+    def __init__(self, queues_of: Mapping[str, frozenset[str]], pending: Iterable[Pending]) -> None:
         self._queues_of = queues_of
-        self._starts: dict[tuple[str, int], list[Start]] = {}
-        self._sorted = False
+        self._starts: dict[tuple[str, int], list[Pending]] = {}
+        for each in pending:
+            if each.started is not None:
+                self._starts.setdefault((each.queue, each.priority), []).append(each)
+        for starts in self._starts.values():
+            starts.sort(key=_started)
 
-    def add(self, queue: str, priority: int, start: Start) -> None:
-        """Remember a start, in any order."""
-        self._starts.setdefault((queue, priority), []).append(start)
-        self._sorted = False
-
-    def last(
-        self, queue: str, priority: int, place: tuple[int, int], since: int, until: int
-    ) -> int | None:
-        """When, between two moments, a job ahead was started last; None when none was.
-
-        ``place`` is the due time and the sequence of the job that waited.
-        """
-        if not self._sorted:
-            for starts in self._starts.values():
-                starts.sort()
-            self._sorted = True
+    def last(self, waiting: Pending, since: int, until: int) -> int | None:
+        """When, between two moments, a job ahead was started last; None when none was."""
         found: int | None = None
-        for (other, rank), starts in self._starts.items():
-            if rank < priority or (rank == priority and other != queue):
-                continue
-            low = since if found is None else found
-            at = self._last(starts, queue, place if rank == priority else None, low, until)
-            found = found if at is None else at
+        for (queue, priority), starts in self._starts.items():
+            higher = priority > waiting.priority
+            if higher or (priority == waiting.priority and queue == waiting.queue):
+                low = since if found is None else found
+                at = self._last(starts, waiting, low, until, higher=higher)
+                found = found if at is None else at
         return found
 
     def _last(
-        self,
-        starts: list[Start],
-        queue: str,
-        place: tuple[int, int] | None,
-        since: int,
-        until: int,
+        self, starts: Sequence[Pending], waiting: Pending, since: int, until: int, *, higher: bool
     ) -> int | None:
-        for index in range(bisect_left(starts, (until,)) - 1, -1, -1):
+        place = waiting.due_at, waiting.seq
+        for index in range(bisect_left(starts, until, key=_started) - 1, -1, -1):
             start = starts[index]
-            if start.at <= since:
+            at = _started(start)
+            if at <= since:
                 return None
-            serves = queue in self._queues_of.get(start.worker, ())
-            if serves and (place is None or (start.due_at, start.seq) < place):
-                return start.at
+            serves = waiting.queue in self._queues_of.get(start.worker or "", ())
+            if serves and (higher or (start.due_at, start.seq) < place):
+                return at
         return None
 
 
-def ahead(
-    queues_of: Mapping[str, frozenset[str]], starts: Iterable[tuple[str, int, Start]]
-) -> Ahead:
-    """The starts of a log by queue and priority."""
-    made = Ahead(queues_of)
-    for queue, priority, start in starts:
-        made.add(queue, priority, start)
-    return made
+def _started(start: Pending) -> int:
+    assert start.started is not None
+    return start.started

@@ -9,13 +9,15 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from enum import IntEnum
 from heapq import merge
+from operator import itemgetter
 from typing import NamedTuple, TypeAlias
 
 from .clock import micros
 from .facts import Facts
+from .stints import Stints
 
 #: Moment, what changed, worker, queue (of a run or limit), and by or to how much.
 Change: TypeAlias = tuple[int, int, str, str, int]
@@ -27,15 +29,6 @@ class Room(IntEnum):
     NONE = 0
     BUSY = 1
     FREE = 2
-
-
-class Stint(NamedTuple):
-    """A run as capacity sees it, in microseconds since 1970; ``until`` is None while it goes on."""
-
-    since: int
-    worker: str
-    queue: str
-    until: int | None
 
 
 class Split(NamedTuple):
@@ -81,14 +74,13 @@ class _Steps:
 class Capacity:
     """What every queue found at every moment, by what the audit log and the runs tell."""
 
-    def __init__(self, facts: Facts, stints: Iterable[Stint]) -> None:
+    def __init__(self, facts: Facts, stints: Stints) -> None:
         self.queues_of = {worker.id: worker.queues for worker in facts.workers.values()}
         self._steps: dict[str, _Steps] = {}
         sweep = _Sweep(facts)
-        runs = sorted(stints, key=_since)
-        changes = merge(
-            sorted(_lives(facts)), sorted(_limits(facts)), _beginnings(runs), _ends(runs)
-        )
+        # What changes at one moment may come in any order: nothing lasts between.
+        streams = (_lives(facts), _limits(facts), _beginnings(stints), _ends(stints))
+        changes = merge(*streams, key=itemgetter(0))
         for at, change, worker, queue_of_run, number in changes:
             for queue in sweep.apply(change, worker, queue_of_run, number):
                 self._steps.setdefault(queue, _Steps()).add(at, sweep.room(queue))
@@ -103,44 +95,36 @@ class Capacity:
         return Split(*parts, until - since - sum(parts))
 
 
-# Changes at one moment apply in this order.
-STARTED, RAN, BEGAN, ENDED, LIMITED = range(5)
+STARTED, STOPPED, RUN, LIMITED = range(4)
 
 
 def _lives(facts: Facts) -> Iterator[Change]:
+    changes: list[Change] = []
     for worker in facts.workers.values():
-        yield micros(worker.started), STARTED, worker.id, "", worker.capacity
+        changes.append((micros(worker.started), STARTED, worker.id, "", 1))
         if worker.ended is not None:
-            yield micros(worker.ended), ENDED, worker.id, "", 0
+            changes.append((micros(worker.ended), STOPPED, worker.id, "", -1))
+    yield from sorted(changes)
 
 
 def _limits(facts: Facts) -> Iterator[Change]:
-    for queue, changes in facts.limits.items():
-        for at, limit in changes:
-            yield micros(at), LIMITED, "", queue, -1 if limit is None else limit
+    changes: list[Change] = []
+    for queue, limits in facts.limits.items():
+        for at, limit in limits:
+            changes.append((micros(at), LIMITED, "", queue, -1 if limit is None else limit))
+    # Of two limits of one moment the later counts.
+    changes.sort(key=itemgetter(0))
+    yield from changes
 
 
-def _since(stint: Stint) -> int:
-    return stint.since
+def _beginnings(stints: Stints) -> Iterator[Change]:
+    for stint in stints.by_beginning():
+        yield stint.since, RUN, stint.worker, stint.queue, 1
 
 
-def _beginnings(stints: Sequence[Stint]) -> Iterator[Change]:
-    for stint in stints:
-        yield stint.since, BEGAN, stint.worker, stint.queue, 1
-
-
-def _ends(stints: Sequence[Stint]) -> Iterator[Change]:
-    # Not all changes at once: a million runs would need as much memory again.
-    ended = [stint for stint in stints if stint.until is not None]
-    ended.sort(key=_end)
-    for stint in ended:
-        yield *_end(stint), stint.worker, stint.queue, -1
-
-
-def _end(stint: Stint) -> tuple[int, int]:
-    """When a run ends; one of no length must not end before it begins."""
-    until = stint.since if stint.until is None else stint.until
-    return until, RAN if until > stint.since else ENDED
+def _ends(stints: Stints) -> Iterator[Change]:
+    for stint in stints.by_end():
+        yield stint.until, RUN, stint.worker, stint.queue, -1
 
 
 class _Sweep:
@@ -163,21 +147,20 @@ class _Sweep:
         if change == LIMITED:
             self.limit[queue] = number
             return (queue,)
-        if queue:
+        if change == RUN:
             self.running[queue] += number
             was_full = self._is_full(worker)
             self.taken[worker] += number
             return (queue, *self._filled(worker, was_full))
-        facts = self.workers[worker]
         if change == STARTED:
             self.living.add(worker)
         else:
             self.living.discard(worker)
-        step = 1 if change == STARTED else -1
-        for served in facts.queues:
-            self.serving[served] += step
-            self.full[served] += step * self._is_full(worker)
-        return facts.queues
+        queues = self.workers[worker].queues
+        for served in queues:
+            self.serving[served] += number
+            self.full[served] += number * self._is_full(worker)
+        return queues
 
     def room(self, queue: str) -> Room:
         """What a job of ``queue`` finds now."""

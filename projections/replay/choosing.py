@@ -28,6 +28,12 @@ class Choice:
     worker: str | None = None
     job: UUID | None = None
 
+    @property
+    def every_job(self) -> bool:
+        """Whether no job is left out, whatever its runs and the window."""
+        asked = (self.queue, self.name, self.key, self.group, self.job)
+        return all(each is None for each in asked)
+
     def of_job(self, spec: JobSpec) -> bool:
         """Whether a job is among those asked about, whatever happened to it."""
         asked = (self.queue, self.name, self.group, self.job)

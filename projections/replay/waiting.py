@@ -63,8 +63,9 @@ class Piece(NamedTuple):
 class Pending:
     """One wait before its ready stretches are explained.
 
-    ``since`` and ``due_at``, what claims went by in the end, are microseconds since 1970.
-    ``started`` and ``worker`` are None for a wait that is not over, which ends with the window.
+    ``since``, ``started`` and ``due_at``, what claims went by in the end, are microseconds since
+    1970.  ``started`` and ``worker`` are None for a wait that is not over, which ends with the
+    window.
     """
 
     job_id: UUID
@@ -78,7 +79,7 @@ class Pending:
     version: int
     start: int
     worker: str | None
-    started: datetime | None
+    started: int | None
 
 
 def waits_of(life: Sequence[Step], until: datetime | None = None) -> Iterator[Pending]:
@@ -130,5 +131,5 @@ def _pending(
         version,
         job.starts + 1 if event is None else event.start,
         None if event is None else intern(event.worker),
-        None if event is None else event.at,
+        None if event is None else micros(event.at),
     )

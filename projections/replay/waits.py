@@ -6,20 +6,20 @@ the other starts decide, see ``Cause``.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
-from sys import intern
 from uuid import UUID
 
 from attrs import frozen
 
 from ...domain.log import Recorded
 from ..streams import Step, by_job, steps
-from .ahead import Start, ahead
-from .capacity import Capacity, Stint
+from .ahead import Ahead
+from .capacity import Capacity
 from .clock import micros, moment
 from .facts import Facts
 from .runs import runs_of
+from .stints import Stints
 from .waiting import Cause, Pending, Piece, waits_of
 
 
@@ -68,24 +68,22 @@ def waits(
     known about workers.  A stream without its birth has no waits.
     """
     pending: list[Pending] = []
-    stints: list[Stint] = []
+    stints = Stints()
     for stream in by_job(log):
         life = steps(stream)
         if life:
             pending += waits_of(life, until)
-            stints += _stints(life)
+            _add_runs(stints, life)
     explain = _Explainer(facts, stints, pending, known_from)
     del stints
-    # What is answered need not be kept.
-    pending.reverse()
-    while pending:
-        yield explain.wait(pending.pop())
+    for each in pending:
+        yield explain.wait(each)
 
 
-def _stints(life: Iterable[Step]) -> Iterator[Stint]:
-    for run in runs_of(tuple(life)):
+def _add_runs(stints: Stints, life: Sequence[Step]) -> None:
+    for run in runs_of(life):
         ended = None if run.ended is None else micros(run.ended)
-        yield Stint(micros(run.began), intern(run.worker), intern(run.queue), ended)
+        stints.add(run.worker, run.queue, micros(run.began), ended)
 
 
 class _Explainer:
@@ -94,21 +92,14 @@ class _Explainer:
     def __init__(
         self,
         facts: Facts,
-        stints: Iterable[Stint],
-        pending: Iterable[Pending],
+        stints: Stints,
+        pending: Sequence[Pending],
         known_from: datetime | None,
     ) -> None:
         self.facts = facts
         self.capacity = Capacity(facts, stints)
         self.known_from = None if known_from is None else micros(known_from)
-        self.ahead = ahead(
-            self.capacity.queues_of,
-            (
-                (each.queue, each.priority, _start(each, each.worker, each.started))
-                for each in pending
-                if each.worker is not None and each.started is not None
-            ),
-        )
+        self.ahead = Ahead(self.capacity.queues_of, pending)
 
     def wait(self, pending: Pending) -> Wait:
         """The wait with all its segments."""
@@ -129,7 +120,7 @@ class _Explainer:
             pending.start,
             pending.worker,
             moment(pending.since),
-            pending.started,
+            None if pending.started is None else moment(pending.started),
             length,
             tuple(segments),
         )
@@ -157,8 +148,7 @@ class _Explainer:
         none, busy, free = self.capacity.split(queue, since, until)
         yield Cause.NO_WORKER, None, none
         yield Cause.BUSY, None, busy
-        place = pending.due_at, pending.seq
-        last = self.ahead.last(queue, pending.priority, place, since, until) if free else None
+        last = self.ahead.last(pending, since, until) if free else None
         behind = 0 if last is None else self.capacity.split(queue, since, last).free
         yield Cause.BEHIND, None, behind
         yield Cause.DISPATCH, None, free - behind
@@ -178,7 +168,3 @@ class _Explainer:
                 yield True, since, until
                 here = until
         yield False, here, piece.until
-
-
-def _start(pending: Pending, worker: str, started: datetime) -> Start:
-    return Start(micros(started), pending.due_at, pending.seq, worker)

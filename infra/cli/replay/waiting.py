@@ -54,14 +54,15 @@ def _found(replay: Replay) -> Iterator[Wait]:
     log = _noting(replay, known, chosen)
     for wait in waits(log, replay.facts(), replay.until, known):
         ended = wait.started or replay.until
-        if wait.job_id in chosen and asked.within(ended) and asked.of_worker(wait.worker):
+        wanted = asked.every_job or wait.job_id in chosen
+        if wanted and asked.within(ended) and asked.of_worker(wait.worker):
             yield wait
 
 
 def _noting(replay: Replay, since: datetime, chosen: set[UUID]) -> Iterator[Recorded]:
     """The events of all jobs, since others are what a job waits for; ``chosen`` gets its ids."""
     for life in replay.everything(since):
-        if replay.choice.of_job(life[0].after.spec):
+        if not replay.choice.every_job and replay.choice.of_job(life[0].after.spec):
             chosen.add(life[0].recorded.job_id)
         yield from (step.recorded for step in life)
 

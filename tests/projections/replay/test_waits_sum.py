@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leasebook.domain import Recorded, State
-from leasebook.projections.replay.capacity import Capacity, Stint
+from leasebook.projections.replay.capacity import Capacity
 from leasebook.projections.replay.clock import MICROSECOND, micros
 from leasebook.projections.replay.facts import AuditLine, gather
+from leasebook.projections.replay.stints import Stints
 from leasebook.projections.replay.waiting import Cause
 from leasebook.projections.replay.waits import waits
 from tests.support.facts import died, line, started, stopped
@@ -127,14 +128,14 @@ def test_capacity_is_what_a_slow_count_gives(
         (worker, name, since, None if length is None else since + length)
         for worker, name, since, length in runs
     ]
-    stints = [
-        Stint(micros(at(since)), worker, name, None if until is None else micros(at(until)))
-        for worker, name, since, until in whole
-    ]
-    since, until = sorted((one, other))
-    split = Capacity(facts, stints).split(queue, micros(at(since)), micros(at(until)))
+    stints = Stints()
+    for worker, name, since, until in whole:
+        end = None if until is None else micros(at(until))
+        stints.add(worker, name, micros(at(since)), end)
+    begin, over = sorted((one, other))
+    split = Capacity(facts, stints).split(queue, micros(at(begin)), micros(at(over)))
     counted = {"none": 0, "busy": 0, "free": 0}
-    for quarter in range(round(since * 4), round(until * 4)):
+    for quarter in range(round(begin * 4), round(over * 4)):
         counted[_room(lines, whole, queue, quarter / 4 + 0.125)] += 250_000
     assert split._asdict() == counted
 
