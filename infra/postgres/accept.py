@@ -11,9 +11,10 @@ from typing import TypeAlias
 
 from attrs import evolve as replace
 
+from ...domain.ordering import check_keys
+from ..caller_ports import Order, Receipt
 from ..documents import encode_spec
-from ..ports import Order, Receipt
-from .accept_keys import accept_keyed
+from .accept_keys import accept_keyed, is_keyed
 from .accept_parts import Asking as Asking
 from .accept_parts import Question as Question
 from .accept_parts import Refused, explain, job_columns, parts
@@ -34,6 +35,7 @@ def accepting(schema: Schema, orders: Sequence[Order]) -> Accepting:
     a job that would expire before it starts, UniqueKeyTaken and IdempotencyConflict for keys that
     others have.
     """
+    check_keys([order.spec for order in orders])
     guarded = _writes_in_several_goes(orders)
     if guarded:
         # A refusal of a later part must take the earlier ones back, whatever the caller does next.
@@ -54,8 +56,8 @@ def _accept(schema: Schema, orders: Sequence[Order]) -> Asking[dict[int, Receipt
     known = yield from recall(schema, orders)
     receipts = known.receipts
     wanted = [place for place in range(len(orders)) if known.is_new(place)]
-    keyed = [place for place in wanted if orders[place].spec.unique_key is not None]
-    plain = [place for place in wanted if orders[place].spec.unique_key is None]
+    keyed = [place for place in wanted if is_keyed(orders[place])]
+    plain = [place for place in wanted if not is_keyed(orders[place])]
     for part in _plain_parts(orders, plain):
         chosen = [orders[place] for place in part]
         single = chosen[0].spec.group is None
@@ -71,8 +73,8 @@ def _writes_in_several_goes(orders: Sequence[Order]) -> bool:
     """Whether something may be written before a refusal."""
     if len(orders) == 1:
         only = orders[0]
-        return only.spec.unique_key is not None and only.idempotency_key is not None
-    if any(each.spec.unique_key is not None or each.idempotency_key is not None for each in orders):
+        return is_keyed(only) and only.idempotency_key is not None
+    if any(is_keyed(each) or each.idempotency_key is not None for each in orders):
         return True
     return len(_plain_parts(orders, range(len(orders)))) > 1
 
@@ -94,6 +96,7 @@ def _jobs(schema: Schema, orders: Sequence[Order]) -> Asking[list[Receipt]]:
 
 def _items(schema: Schema, orders: Sequence[Order]) -> Asking[list[Receipt]]:
     parameters: dict[str, object] = {
+        "schema": schema.name,
         "items": texts([each.spec.args for each in orders]),
         # The argument of a grouped job is its items, which come beside the spec.
         "specs": texts([encode_spec(replace(each.spec, args="null")) for each in orders]),

@@ -16,7 +16,7 @@ from leasebook.domain.commands import Item, OpenGroup
 from leasebook.domain.errors import InvalidValue
 from leasebook.domain.values import OnExhausted, OnExpired
 from leasebook.infra.app.ids import new_id
-from leasebook.infra.ports import Order
+from leasebook.infra.caller_ports import Order
 from leasebook.infra.postgres.accept_parts import BYTES_MAX, birth
 from leasebook.infra.postgres.callers import accept
 from leasebook.infra.postgres.schema.name import Schema
