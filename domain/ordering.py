@@ -38,20 +38,23 @@ class Found:
 
     ``parent`` is the job that it comes after while that one is neither finished nor held, and
     ``parent_state`` where it stands or how it ended, None when nobody knows of it.  ``prior`` is
-    the nearest earlier job of its key.  ``unsettled`` tells that another may yet turn up before it,
-    or that one of its key runs.
+    the nearest earlier job of its key.  ``unsettled`` tells that another may yet turn up before it:
+    a producer has not ended, or an earlier item lies in the inbox.  ``running`` tells that a job of
+    its key is leased.
     """
 
     parent: UUID | None
     parent_state: State | None
     prior: UUID | None
     unsettled: bool
+    running: bool
 
 
 def stand(job: Job, found: Found) -> Ahead | None:
     """What ``job`` finds before it; None while that cannot be known.
 
-    Whoever is behind another waits for that one, whatever else may turn up.
+    Nobody is blocked while others may turn up in between, so that few wait for one and the end of
+    each lets about one go on.
     """
     if job.spec.after is not None:
         if found.parent is not None:
@@ -60,9 +63,11 @@ def stand(job: Job, found: Found) -> Ahead | None:
             return Ahead(parent_failed=True)
         if found.parent_state is not State.DONE:
             return None
+    if found.unsettled:
+        return None
     if found.prior is not None:
         return Ahead(found.prior)
-    return None if found.unsettled else Ahead()
+    return None if found.running else Ahead()
 
 
 def check_keys(specs: Sequence[JobSpec]) -> None:

@@ -163,8 +163,8 @@ class Transaction(Protocol):
         """The jobs that have ended in this transaction and that others wait for, each once."""
         ...
 
-    def waiting(self, keys: Sequence[str], parents: Sequence[UUID]) -> Sequence[Job]:
-        """The first blocked job of each ordering key, and the jobs that come after ``parents``.
+    def waiting(self, blockers: Sequence[UUID], parents: Sequence[UUID]) -> Sequence[Job]:
+        """The jobs that ``blockers`` block, and those blocked or held that come after ``parents``.
 
         They are locked in order of id, waited for if need be.
         """

@@ -33,16 +33,14 @@ def _found(session: Session, job: Job, settled: Mapping[str, int]) -> Found:
     line = [] if key is None else [row for row in session.jobs.values() if in_line(row, key)]
     earlier = [row for row in line if row.seq < own.seq]
     prior = max(earlier, key=lambda row: row.seq, default=None)
-    unsettled = key is not None and (
-        (not session.is_quiet(key) and own.seq > settled.get(key, 0))
-        or any(row.state.state == State.LEASED and row.spec.id != job.id for row in line)
-        or any(
-            item.sequence is not None and item.ordering_key == key and item.sequence < own.seq
-            for item in session.inbox.values()
-        )
-    )
+    quiet = key is None or session.is_quiet(key) or own.seq <= settled.get(key, 0)
+    items = (each.sequence for each in session.inbox.values() if each.ordering_key == key)
+    item = key is not None and any(each is not None and each < own.seq for each in items)
+    running = any(row.state.state == State.LEASED and row.spec.id != job.id for row in line)
     parent, state = _parent(session, job.spec.after)
-    return Found(parent, state, None if prior is None else prior.spec.id, unsettled)
+    return Found(
+        parent, state, None if prior is None else prior.spec.id, item or not quiet, running
+    )
 
 
 def _parent(session: Session, after: UUID | None) -> tuple[UUID | None, State | None]:
@@ -62,17 +60,15 @@ def in_line(row: StoredJob, key: str) -> bool:
 
 
 def waiting_rows(
-    rows: Iterable[StoredJob], keys: Sequence[str], parents: Sequence[UUID]
+    rows: Iterable[StoredJob], blockers: Sequence[UUID], parents: Sequence[UUID]
 ) -> list[StoredJob]:
-    """The first blocked job of each key, and those that come after ``parents``, by id."""
-    first: dict[str, StoredJob] = {}
-    found: dict[UUID, StoredJob] = {}
-    for row in rows:
-        key, blocked = row.spec.ordering_key, row.state.blocked_by is not None
-        if key in keys and key is not None and blocked and in_line(row, key):
-            last = first.get(key)
-            first[key] = row if last is None or row.seq < last.seq else last
-        if row.spec.after in parents and (blocked or row.state.held):
-            found[row.spec.id] = row
-    found |= {row.spec.id: row for row in first.values()}
-    return [found[job_id] for job_id in sorted(found)]
+    """Whom ``blockers`` block, and who comes after ``parents`` and is blocked or held, by id."""
+    found = [
+        row
+        for row in rows
+        if row.state.blocked_by in blockers
+        or (
+            row.spec.after in parents and (row.state.blocked_by == row.spec.after or row.state.held)
+        )
+    ]
+    return sorted(found, key=lambda row: row.spec.id)

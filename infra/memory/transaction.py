@@ -146,9 +146,9 @@ class MemoryTransaction:
         return ended
 
     @statement
-    def waiting(self, keys: Sequence[str], parents: Sequence[UUID]) -> Sequence[Job]:
-        """The first blocked job of each ordering key, and the jobs that come after ``parents``."""
-        found = waiting_rows(self.session.jobs.values(), keys, parents)
+    def waiting(self, blockers: Sequence[UUID], parents: Sequence[UUID]) -> Sequence[Job]:
+        """The jobs that ``blockers`` block, and those blocked or held that come after others."""
+        found = waiting_rows(self.session.jobs.values(), blockers, parents)
         for row in found:
             self.session.lock("job", row.spec.id)
         self.session.read_time()

@@ -35,11 +35,11 @@ def ahead(
     priors: list[UUID] = []
     parents: list[UUID] = []
     for job in jobs:
-        parent, kind, prior, unsettled, seq = facts[job.id]
+        parent, kind, prior, item, running, seq = facts[job.id]
         key = job.spec.ordering_key
         known = key is None or key in quiet or seq <= settled.get(key, 0)
         state = ENDS.get(kind, State.QUEUED if kind else None)
-        standing = stand(job, Found(parent, state, prior, unsettled or not known))
+        standing = stand(job, Found(parent, state, prior, item or not known, running))
         if standing is None:
             continue
         found[job.id] = standing

@@ -152,9 +152,9 @@ class PostgresTransaction:
         ended, self._waited_for = self._waited_for, []
         return ended
 
-    def waiting(self, keys: Sequence[str], parents: Sequence[UUID]) -> Sequence[Job]:
-        """The first blocked job of each ordering key, and the jobs that come after ``parents``."""
-        params = {"keys": texts(keys), "parents": uuids(parents)}
+    def waiting(self, blockers: Sequence[UUID], parents: Sequence[UUID]) -> Sequence[Job]:
+        """The jobs that ``blockers`` block, and those blocked or held that come after others."""
+        params = {"blockers": uuids(blockers), "parents": uuids(parents)}
         return self._jobs(self._ask(ordering.waiting, params))
 
     def stranded(self, limit: int) -> Sequence[Job]:

@@ -79,9 +79,8 @@ def go_on(tx: Transaction) -> tuple[Change, ...]:
 
 
 def _unblock(tx: Transaction, ended: Sequence[Job]) -> list[Change]:
-    keys = {job.spec.ordering_key for job in ended if lets_go_on(job)}
     parents = {job.id: job for job in ended}
-    waiting = tx.waiting(sorted(key for key in keys if key is not None), sorted(parents))
+    waiting = tx.waiting(sorted(job.id for job in ended if lets_go_on(job)), sorted(parents))
     changes: list[Change] = []
     for job in waiting:
         parent = None if job.spec.after is None else parents.get(job.spec.after)

@@ -44,7 +44,7 @@ def accept_keyed(schema: Schema) -> str:
 ), {shared_locks("input.ordering_key", "input")}, numbered as materialized (
     select free.*, pg_catalog.nextval({sequence}) as seq
       from (select seen.*, seen.id = any (array(
-                     select seen.blocked_by from seen where seen.blocked_by is not null)) as has_waiter
+                   select s.blocked_by from seen as s where s.blocked_by is not null)) as has_waiter
               from seen
              where seen.holder is null and (select locked.keys from locked) >= 0
              order by seen.place) as free

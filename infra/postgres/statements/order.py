@@ -61,8 +61,8 @@ def ahead(schema: Schema) -> str:
     """What stands before these jobs, all of them ours, in the order of their keys?
 
     One row for each.  ``parent`` is the unfinished job that it comes after, ``parent_kind`` the
-    last event of that one; ``prior`` the nearest earlier job of its key; ``unsettled`` tells that
-    an earlier item lies in the inbox, or that another job of the key is leased.
+    last event of that one; ``prior`` the nearest earlier job of its key; ``item`` tells that an
+    earlier item lies in the inbox, ``running`` that another job of the key is leased.
     """
     return f"""
 select own.id,
@@ -74,10 +74,10 @@ select own.id,
          where j.ordering_key = own.ordering_key and j.seq < own.seq and {IN_LINE}
          order by j.seq desc limit 1) as prior,
        exists (select from {schema.table("group_inbox")} as i
-                where i.ordering_key = own.ordering_key and i.sequence < own.seq)
-       or exists (select from {schema.table("jobs")} as j
+                where i.ordering_key = own.ordering_key and i.sequence < own.seq) as item,
+       exists (select from {schema.table("jobs")} as j
                 where j.ordering_key = own.ordering_key and j.ordering_key is not null
-                  and j.state = 'leased' and j.id <> own.id) as unsettled,
+                  and j.state = 'leased' and j.id <> own.id) as running,
        own.seq
   from unnest(%(ids)s::uuid[]) as i (id)
  cross join lateral (
@@ -112,23 +112,18 @@ select locked.id from locked
 
 
 def waiting(schema: Schema) -> str:
-    """Who is the first blocked job of each of these keys, and who comes after these parents?
+    """Whom do these jobs block, and who comes after these parents and is blocked or held?
 
     They are locked in order of id, and waited for.
     """
     return f"""
 with found as materialized (
-    select first.id
-      from unnest(%(keys)s::text[]) as k (key)
-     cross join lateral (
-           select j.id from {schema.table("jobs")} as j
-            where j.ordering_key = k.key and {IN_LINE} and j.blocked_by is not null
-            order by j.seq limit 1
-           ) as first
+    select j.id from {schema.table("jobs")} as j
+     where j.blocked_by = any (%(blockers)s::uuid[]) and j.blocked_by is not null
      union
     select j.id from {schema.table("jobs")} as j
      where j.after = any (%(parents)s::uuid[]) and j.after is not null
-       and (j.blocked_by is not null or j.held)
+       and (j.blocked_by = j.after or j.held)
 ), locked as materialized (
     select j.*
       from {schema.table("jobs")} as j

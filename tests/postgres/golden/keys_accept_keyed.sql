@@ -37,7 +37,8 @@ with stamp as materialized (
              where input.ordering_key is not null order by 1) as k
 ), numbered as materialized (
     select free.*, pg_catalog.nextval(pg_catalog.pg_get_serial_sequence('"leasebook"."job_events"', 'event_id')::regclass) as seq
-      from (select seen.*, seen.id = any (array(select seen.blocked_by from seen)) as has_waiter
+      from (select seen.*, seen.id = any (array(
+                   select s.blocked_by from seen as s where s.blocked_by is not null)) as has_waiter
               from seen
              where seen.holder is null and (select locked.keys from locked) >= 0
              order by seen.place) as free

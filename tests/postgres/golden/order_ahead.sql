@@ -7,10 +7,10 @@ select own.id,
          where j.ordering_key = own.ordering_key and j.seq < own.seq and j.ordering_key is not null and (not j.held or j.on_hold is null)
          order by j.seq desc limit 1) as prior,
        exists (select from "leasebook"."group_inbox" as i
-                where i.ordering_key = own.ordering_key and i.sequence < own.seq)
-       or exists (select from "leasebook"."jobs" as j
+                where i.ordering_key = own.ordering_key and i.sequence < own.seq) as item,
+       exists (select from "leasebook"."jobs" as j
                 where j.ordering_key = own.ordering_key and j.ordering_key is not null
-                  and j.state = 'leased' and j.id <> own.id) as unsettled,
+                  and j.state = 'leased' and j.id <> own.id) as running,
        own.seq
   from unnest(%(ids)s::uuid[]) as i (id)
  cross join lateral (

@@ -1,15 +1,10 @@
 with found as materialized (
-    select first.id
-      from unnest(%(keys)s::text[]) as k (key)
-     cross join lateral (
-           select j.id from "leasebook"."jobs" as j
-            where j.ordering_key = k.key and j.ordering_key is not null and (not j.held or j.on_hold is null) and j.blocked_by is not null
-            order by j.seq limit 1
-           ) as first
+    select j.id from "leasebook"."jobs" as j
+     where j.blocked_by = any (%(blockers)s::uuid[]) and j.blocked_by is not null
      union
     select j.id from "leasebook"."jobs" as j
      where j.after = any (%(parents)s::uuid[]) and j.after is not null
-       and (j.blocked_by is not null or j.held)
+       and (j.blocked_by = j.after or j.held)
 ), locked as materialized (
     select j.*
       from "leasebook"."jobs" as j
