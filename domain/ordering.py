@@ -79,6 +79,12 @@ def check_keys(specs: Sequence[JobSpec]) -> None:
         raise InvalidValue("ordering_key", seen, remedy)
 
 
+def unknown_parent(job_id: UUID | str) -> InvalidValue:
+    """What is said to a job that is to come after one that is not there."""
+    remedy = "enqueue that one first, in this transaction or in one that has been committed"
+    return InvalidValue("after", f"job {job_id}, which is not there,", remedy)
+
+
 def line_up(specs: Sequence[JobSpec]) -> tuple[UUID | None, ...]:
     """Behind whom each of these jobs, accepted in one breath, is born; None: behind nobody.
 

@@ -12,7 +12,7 @@ from attrs import evolve as replace
 from ...domain.commands import Enqueue
 from ...domain.decide import change
 from ...domain.job import Job, JobSpec
-from ...domain.ordering import check_keys, line_up
+from ...domain.ordering import check_keys, line_up, unknown_parent
 from ..caller_ports import Order, Receipt
 from ..documents import digest, encode_spec
 from .keys import Plan, plan
@@ -72,6 +72,9 @@ class MemoryProducer(MemoryTransaction):
             if order.spec.group is None
         }
         check_keys([order.spec for order in orders])
+        for parent in (order.spec.after for order in orders):
+            if parent is not None and self.session.events.get(parent) is None:
+                raise unknown_parent(parent)
         made = plan(self.session, orders, births, lambda order: _command(order, stamp))
         self._line_up(orders, made, stamp)
         receipts = {

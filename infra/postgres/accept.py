@@ -11,19 +11,19 @@ from typing import TypeAlias
 
 from attrs import evolve as replace
 
-from ...domain.ordering import check_keys
+from ...domain.ordering import check_keys, unknown_parent
 from ..caller_ports import Order, Receipt
 from ..documents import encode_spec
 from .accept_keys import accept_keyed, is_keyed
 from .accept_parts import Asking as Asking
 from .accept_parts import Question as Question
-from .accept_parts import Refused, explain, job_columns, parts
+from .accept_parts import Refused, chunks, explain, job_columns, parts
 from .accept_parts import Row as Row
 from .accept_requests import adopt, recall
 from .holders import moment_of
-from .rows import texts
+from .rows import texts, uuids
 from .schema.name import Schema
-from .statements import enqueue
+from .statements import enqueue, order
 
 Accepting: TypeAlias = Asking[tuple[Receipt, ...]]
 
@@ -53,6 +53,7 @@ def accepting(schema: Schema, orders: Sequence[Order]) -> Accepting:
 
 def _accept(schema: Schema, orders: Sequence[Order]) -> Asking[dict[int, Receipt]]:
     """Requests first, in order of their keys, then unique keys in theirs: everybody alike."""
+    yield from _check_parents(schema, orders)
     known = yield from recall(schema, orders)
     receipts = known.receipts
     wanted = [place for place in range(len(orders)) if known.is_new(place)]
@@ -67,6 +68,15 @@ def _accept(schema: Schema, orders: Sequence[Order]) -> Asking[dict[int, Receipt
         receipts.update((yield from accept_keyed(schema, orders, keyed)))
     yield from adopt(schema, known)
     return receipts
+
+
+def _check_parents(schema: Schema, orders: Sequence[Order]) -> Asking[None]:
+    """A job that comes after one that is not there would wait for ever."""
+    parents = sorted({each.spec.after for each in orders if each.spec.after is not None})
+    for some in chunks(parents):
+        missing = yield order.missing(schema), {"ids": uuids(some)}
+        if missing:
+            raise Refused(unknown_parent(missing[0][0]))
 
 
 def _writes_in_several_goes(orders: Sequence[Order]) -> bool:

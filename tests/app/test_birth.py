@@ -61,7 +61,6 @@ ORDERS: Mapping[str, Callable[[], Order]] = {
     "long delay": lambda: Order(spec(), delay=1e9),
     "both": lambda: Order(spec(), run_at=SOON, delay=5.0),
     "aborts": lambda: Order(spec(policy=Policy(on_expired=OnExpired.ABORT))),
-    "after": lambda: Order(spec(after=new_id())),
     "numbers": lambda: Order(spec(args='{"n":9007199254740992,"f":1e-07,"g":0.1}', priority=0)),
 }
 

@@ -228,6 +228,14 @@ def test_a_job_after_one_that_has_ended(ground: Ground, hand: Hand) -> None:
     assert states(ground)[job_id(4)] == State.FAILED
 
 
+def test_a_job_after_one_that_is_not_there_is_refused(ground: Ground) -> None:
+    with ground.caller() as caller:
+        with pytest.raises(InvalidValue, match="which is not there") as refused:
+            caller([Order(new_spec(1)), Order(new_spec(2, after=job_id(7)))])
+        assert refused.value.field == "after"
+    assert ground.rows() == {}
+
+
 def test_groups_of_a_serial_type_run_one_after_another(ground: Ground, hand: Hand) -> None:
     def put(*numbers: int) -> None:
         fields = {"group": SERIAL, "ordering_key": "k"}

@@ -34,6 +34,7 @@ STATEMENTS: dict[str, Callable[[Schema], str]] = {
     "look_strangers": look.strangers,
     "look_streams": look.streams,
     "order_ahead": order.ahead,
+    "order_missing": order.missing,
     "order_mark_waited_for": order.mark_waited_for,
     "order_quiet_key": order.quiet_key,
     "order_stranded": order.stranded,

@@ -35,6 +35,16 @@ def shared_locks(key: str, source: str) -> str:
 )"""
 
 
+def missing(schema: Schema) -> str:
+    """Which of these jobs have never been there, as far as this transaction can see?"""
+    return f"""
+select i.id::text
+  from unnest(%(ids)s::text::uuid[]) as i (id)
+ where (select e.version from {schema.table("job_events")} as e
+         where e.job_id = i.id and e.version = 1) is null
+"""
+
+
 def try_keys(schema: Schema) -> str:
     """Of which of these keys is no producer left?  (The locks go with the savepoint around it.)"""
     return f"""
