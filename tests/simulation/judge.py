@@ -75,6 +75,11 @@ def committed_is_there(world: World, streams: Streams, runs: Runs) -> Iterator[s
         for order, receipt in batch.orders:
             wanted = 1 if batch.committed else 0
             if receipt.id is not None:
+                if not receipt.created:
+                    # It stands for this order if the order counts, whoever made it.
+                    if batch.committed and receipt.id not in streams:
+                        yield f"job {receipt.id}, which was to stand for another, is not there"
+                    continue
                 if (receipt.id in streams) != batch.committed:
                     yield f"job {receipt.id} of a transaction {batch.session.ended}"
                 jobs.discard(receipt.id)
@@ -86,6 +91,18 @@ def committed_is_there(world: World, streams: Streams, runs: Runs) -> Iterator[s
                 yield f"item {number} is another"
     if jobs:
         yield f"{len(jobs)} jobs that nobody enqueued"
+
+
+def one_job_for_a_request(world: World, streams: Streams, runs: Runs) -> Iterator[str]:
+    """However often a request was made, whatever its tries were answered, it is one job."""
+    answers: dict[str, set[UUID | None]] = defaultdict(set)
+    for batch in world.batches:
+        for order, receipt in batch.orders:
+            if order.idempotency_key is not None and batch.committed:
+                answers[order.idempotency_key].add(receipt.id)
+    for request, ids in answers.items():
+        if len(ids) > 1:
+            yield f"{request} became {len(ids)} jobs"
 
 
 def ended(world: World, streams: Streams, runs: Runs) -> Iterator[str]:
@@ -246,6 +263,7 @@ def leases_are_used(world: World, streams: Streams, runs: Runs) -> Iterator[str]
 
 RULES: tuple[Rule, ...] = (
     committed_is_there,
+    one_job_for_a_request,
     ended,
     runs_have_leases,
     answers_are_true,
