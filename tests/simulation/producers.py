@@ -108,7 +108,9 @@ class Producer:
                     profile.fired["(key taken)"] += 1
                 else:
                     batch.orders += zip(orders, receipts, strict=True)
-                    profile.fired["(stood for another)"] += sum(not each.created for each in receipts)
+                    profile.fired["(stood for another)"] += sum(
+                        not each.created for each in receipts
+                    )
                 if profile.strikes("transaction long"):
                     scheduler.sleep(chance.random() * LONG_SECONDS_MAX)
             if profile.strikes("producer crashed"):
