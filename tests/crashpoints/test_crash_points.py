@@ -76,12 +76,15 @@ def run(scene: Scene, operation: Operation, number: int, point: Point | None) ->
 
 
 def points(course: Course) -> Iterator[Point]:
-    """Every statement, before and after, with every fault that can be told from the others."""
-    for number in range(1, len(course.statements) + 1):
-        for after in (False, True):
-            yield Point(Fault.KILLED, number, after)
-            yield Point(Fault.TERMINATED, number, after)
-        if number in course.commits:
+    """Every boundary with every fault: after one statement is before the next."""
+    last = len(course.statements)
+    for number in range(1, last + 1):
+        committed = number in course.commits
+        for fault in (Fault.KILLED, Fault.TERMINATED):
+            yield Point(fault, number, after=False)
+            if committed or number == last:
+                yield Point(fault, number, after=True)
+        if committed:
             yield Point(Fault.LOST, number, after=True)
 
 
