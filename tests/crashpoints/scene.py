@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import Any
 from uuid import UUID
 
@@ -123,7 +122,4 @@ class Scene:
 def _numbers(job: Job) -> list[int]:
     if job.spec.group is not None:
         return [int(item) for item in job.items]
-    args = json.loads(job.spec.args)
-    with suppress(TypeError):
-        return [int(value) for value in args.values()]
-    return [int(args)]
+    return list(json.loads(job.spec.args).values())

@@ -18,7 +18,7 @@ from .client import Client
 from .passage import Fault, Passage, Point
 from .producing import ENQUEUEING, Caller, Enqueueing, work
 from .scene import Scene
-from .working import WORKING
+from .working import CARELESS, WORKING
 
 pytestmark = [pytest.mark.fault, pytest.mark.acceptance("E04")]
 
@@ -130,3 +130,9 @@ def test_what_is_done_in_two_transactions_is_found_out(database_dsn: str) -> Non
 
     with pytest.raises(AssertionError, match=r"client killed after .* \(COMMIT\): lost: .*: 1}"):
         cut_everywhere(database_dsn, Enqueueing("enqueue after the commit", late))
+
+
+def test_what_is_told_before_it_is_committed_is_found_out(database_dsn: str) -> None:
+    """Another test of the test."""
+    with pytest.raises(AssertionError, match=r"backend terminated before .*: completed of .* told"):
+        cut_everywhere(database_dsn, CARELESS)
