@@ -1,4 +1,4 @@
-"""Every statement of every write is cut before and after; nothing is lost, and nothing half done.
+"""Every statement of an operation is cut before and after; nothing is lost, nothing half done.
 
 A first run without a fault tells how many statements an operation sends.  Then it is done again for
 each of them and each fault, by a client process of its own, and others finish what it leaves.
