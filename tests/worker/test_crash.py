@@ -11,7 +11,7 @@ import pytest
 
 from leasebook.domain.events import Failed, Leased, LeaseExpired
 from leasebook.domain.values import ExpiryCause, Outcome
-from leasebook.infra.ports import Receipt
+from leasebook.infra.caller_ports import Receipt
 from tests.support.workers import HEART_STARTED, STARTED, WorkerProcess, eventually, running
 from tests.support.yard import Yard
 from tests.worker import app
@@ -131,6 +131,22 @@ def test_a14_a_dead_worker_is_noticed_by_another_long_before_its_lease_ends(yard
         assert isinstance(expired, LeaseExpired)
         assert expired.cause is ExpiryCause.WORKER_LOST
         assert leased.lease_until - expired.at > timedelta(minutes=9)
+
+
+@pytest.mark.case("C02")
+def test_c02_what_a_dead_worker_held_takes_no_place_of_another(yard: Yard) -> None:
+    """The one limit there is counts runs of a worker, ``--concurrency``, and only living ones."""
+    with yard.caller() as caller:
+        held = app.gated.enqueue(caller, "go")
+    first = yard.worker("--concurrency", "1")
+    yard.began(held)
+    first.kill(heart=True)
+    with yard.caller() as caller:
+        others = [app.quick.enqueue(caller, n) for n in range(5)]
+    yard.worker("--concurrency", "1")
+    yard.open("go")
+    assert yard.all_over([held, *others]) == {"done": 6}
+    assert [len(yard.effects(each)) for each in (held, *others)] == [2, 1, 1, 1, 1, 1]
 
 
 def test_a_killed_heartbeat_child_is_replaced_and_nothing_is_lost(yard: Yard) -> None:
