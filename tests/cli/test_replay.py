@@ -293,7 +293,11 @@ def test_the_last_day_when_nothing_is_said(leasebook: Leasebook, database_dsn: s
     assert "0 open jobs" in leasebook("replay", "at", "-7d", env=env).out
     early = leasebook("replay", "depth", "--from", "-2h", "--to", "-90m", env=env)
     assert "no job was open" in early.out
-    assert leasebook("replay", "diff", "-2h", env=env).code == 0
+    assert "8 jobs changed" in leasebook("replay", "diff", "-2h", env=env).out
+    assert "0 jobs changed" in leasebook("replay", "diff", "-3h", "-2h", env=env).out
+    assert "7 open jobs" in leasebook("replay", "at", "-0s", "--limit", "1", env=env).out
+    assert "0 open jobs" in leasebook("replay", "at", "--queue", "-2h", "-0s", env=env).out
+    assert leasebook("replay", "at", "-h", env=env).out.startswith("Usage: ")
     assert "ada#000000000001 0" in leasebook("replay", "timeline", env=env).out
     assert "default leased" in leasebook("replay", "depth", env=env).out
 
@@ -309,6 +313,7 @@ def test_the_last_day_when_nothing_is_said(leasebook: Leasebook, database_dsn: s
         (["depth", "--points", "0"], "--points"),
         (["faults", "--format", "xml"], "--format"),
         (["diff"], "Missing argument 'EARLIER'"),
+        (["diff", "--nosuch", "-2h"], "No such option"),
         (["nosuch"], "No such command 'nosuch'"),
     ],
 )

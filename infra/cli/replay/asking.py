@@ -7,6 +7,7 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from functools import wraps
+from itertools import pairwise
 from typing import Any, TypeAlias
 from uuid import UUID
 
@@ -31,7 +32,7 @@ SINCE_DEFAULT = timedelta(days=1)
 UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 #: Somebody's snapshot that is older slows the queue down already.
 OLD_SNAPSHOT_SECONDS = 60.0
-RELATIVE = re.compile(r"-(\d+)([smhd])")
+RELATIVE = re.compile(r"-?(\d+)([smhd])")
 
 
 def moment(value: str) -> When:
@@ -52,6 +53,25 @@ def moment(value: str) -> When:
     if at.utcoffset() is None:
         raise click.BadParameter(f"{value!r} says no time zone: add Z, or +01:00.")
     return at
+
+
+class TakesMoments(click.Command):
+    """A command with moments as arguments, where ``-2h`` is no option and no plea for help."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse, once the sign that says "ago" is gone from arguments."""
+        valued = {
+            name
+            for option in self.params
+            if isinstance(option, click.Option) and not option.is_flag
+            for name in option.opts
+        }
+        plain = [
+            arg[1:] if arg.startswith("-") and RELATIVE.fullmatch(arg) and before not in valued
+            else arg
+            for before, arg in pairwise(["", *args])
+        ]  # fmt: skip
+        return super().parse_args(ctx, plain)
 
 
 @frozen

@@ -15,7 +15,7 @@ from ....projections.status import status
 from ....projections.wording import count
 from ..history import event_document, shown
 from ..output import FINDING, finish, print_table
-from .asking import Asked, When, common, moment, replaying
+from .asking import Asked, TakesMoments, When, common, moment, replaying
 from .showing import job_record, print_records, stamp
 
 SHOWN_MAX = 20
@@ -63,7 +63,7 @@ def _state(job: Job) -> str:
     return "; ".join(words)
 
 
-@click.command("at", context_settings={"ignore_unknown_options": True})
+@click.command("at", cls=TakesMoments)
 @click.argument("at", metavar="[MOMENT]", type=moment, default="now")
 @limit_option
 @common(window=False)
@@ -115,7 +115,7 @@ def _place(job: Job) -> str:
     return str(job.state) if job.blocked_by is None else f"{job.state}, behind {job.blocked_by}"
 
 
-@click.command("diff", context_settings={"ignore_unknown_options": True})
+@click.command("diff", cls=TakesMoments)
 @click.argument("earlier", type=moment)
 @click.argument("later", type=moment, default="now")
 @limit_option
