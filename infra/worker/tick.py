@@ -22,6 +22,7 @@ from ...domain.states import State
 from ...domain.values import ExpiryCause, ReleaseReason
 from ..ports import Claim, DataRefused, Store, StoreUnavailable, Transaction
 from .answers import Broke, Report
+from .evidence import of_aborts
 from .settings import WorkerSettings
 from .settle import Settled, settle
 
@@ -241,14 +242,17 @@ def sweep(store: Store, limit: int) -> tuple[Change, ...]:
 
 
 def expire_all(tx: Transaction, jobs: Sequence[Job], cause: ExpiryCause) -> tuple[Change, ...]:
-    """Expire the leases of locked jobs."""
+    """Expire the leases of locked jobs; of those that this aborts evidence is kept."""
     changes = [
         change(job, ExpireLease(tx.at, job.lease.token, cause))
         for job in jobs
         if job.lease is not None
     ]
     missed = {id(each) for each in tx.append(changes)} if changes else set[int]()
-    return tuple(each for each in changes if id(each) not in missed)
+    ended = tuple(each for each in changes if id(each) not in missed)
+    if aborts := of_aborts(ended):
+        tx.record(aborts)
+    return ended
 
 
 def _joined(one: Settled, two: Settled) -> Settled:

@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from leasebook.domain import ExpiryCause, Outcome, Recorded, ReleaseReason, State, fold
+from leasebook.domain import ExpiryCause, OnExpired, Outcome, Recorded, ReleaseReason, State, fold
 from leasebook.domain.events import (
     Completed,
     Failed,
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 Streams = dict[UUID, list[Recorded]]
 Runs = dict[tuple[UUID, int], list[Effect]]
+INTERRUPTED = (Outcome.LOST, Outcome.ABORTED)
 ENDS = (Completed, Failed, Released, RetryScheduled, LeaseExpired)
 
 
@@ -233,7 +234,7 @@ def leases_are_used(world: World, streams: Streams, runs: Runs) -> Iterator[str]
     for job_id, stream in streams.items():
         for each in stream:
             event = each.event
-            lost = isinstance(event, Failed) and event.outcome is Outcome.LOST
+            lost = isinstance(event, Failed) and event.outcome in INTERRUPTED
             if not (lost or isinstance(event, LeaseExpired)) or event.lease is None:  # type: ignore[union-attr]
                 continue
             token = event.lease  # type: ignore[union-attr]
@@ -242,6 +243,18 @@ def leases_are_used(world: World, streams: Streams, runs: Runs) -> Iterator[str]
                 continue
             if holder.worker.partition("#")[0] not in world.shaken:
                 yield f"job {job_id}: lease {token} of {holder.worker} ended and was never used"
+
+
+def interrupted_is_not_repeated(world: World, streams: Streams, runs: Runs) -> Iterator[str]:
+    """Of a type that aborts another run begins only after one that came to an end of its own."""
+    by_job: dict[UUID, list[Effect]] = defaultdict(list)
+    for effect in world.script.ledger:
+        if effect.job.spec.policy.on_expired is OnExpired.ABORT:
+            by_job[effect.job.id].append(effect)
+    for job_id, effects in by_job.items():
+        for effect in effects[:-1]:
+            if effect.ending is None:
+                yield f"job {job_id} ran again after lease {effect.token}, which was interrupted"
 
 
 RULES: tuple[Rule, ...] = (
@@ -255,4 +268,5 @@ RULES: tuple[Rule, ...] = (
     suspects_run_alone,
     nothing_expired_runs,
     leases_are_used,
+    interrupted_is_not_repeated,
 )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from attrs import define
 
-from leasebook.domain import Group, InvalidValue, JobSpec, OnExhausted, Policy
+from leasebook.domain import Group, InvalidValue, JobSpec, OnExhausted, OnExpired, Policy
 from leasebook.infra.memory import MemoryProducer
 from leasebook.infra.memory.session import COMMITTED, Session
 from leasebook.infra.ports import Order, Receipt, StoreUnavailable
@@ -95,6 +95,7 @@ class Producer:
             timeout=chance.choice((3.0, 5.0)),
             lease=lease,
             on_exhausted=chance.choice(tuple(OnExhausted)),
+            on_expired=chance.choice((OnExpired.RETRY, OnExpired.RETRY, OnExpired.ABORT)),
         )
         queue, priority = chance.choice(("default", "default", "other")), chance.choice((1, 5, 9))
         if grouped:

@@ -74,17 +74,22 @@ select verdict.refused, (extract(epoch from stamp.at) * 1000000)::bigint as mome
 
 
 def accept_items(schema: Schema) -> str:
-    """Which numbers do these items get in the inbox?  They grow in the order of the input."""
+    """Which numbers do these items get in the inbox?  They grow in the order of the input.
+
+    Release 0.1 would lose what a group of a newer format is, so it must leave its items alone.
+    """
     return f"""
 with arrived as (
     insert into {schema.table("group_inbox")}
            (format, queue, name, group_key, subject, item, spec)
-    select {FORMAT_PLAIN}, spec.queue, spec.name, spec.group_key, spec.subject, i.item::json,
-           i.spec::json
+    select case when spec.on_expired is null and spec.ordering_key is null
+                then {FORMAT_PLAIN} else {FORMAT} end,
+           spec.queue, spec.name, spec.group_key, spec.subject, i.item::json, i.spec::json
       from unnest(%(items)s::text::text[], %(specs)s::text::text[])
            with ordinality as i (item, spec, place)
      cross join lateral pg_catalog.json_to_record(i.spec::json)
-        as spec (queue text, name text, group_key text, subject text)
+        as spec (queue text, name text, group_key text, subject text, on_expired text,
+                 ordering_key text)
      order by i.place
     returning id
 )
