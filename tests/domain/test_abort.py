@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -95,7 +96,7 @@ steps = st.lists(
 def test_whatever_happens_nothing_is_leased_after_an_interruption(
     plan: list[tuple[str, int]], retries: int, on_exhausted: OnExhausted, expires: float | None
 ) -> None:
-    given = {} if expires is None else {"expires_at": at(expires)}
+    given: dict[str, Any] = {} if expires is None else {"expires_at": at(expires)}
     life = Life().enqueue(retries=retries, on_exhausted=on_exhausted, on_expired=ABORT, **given)
     now, interrupted = 0.0, False
     for how, pause in plan:
