@@ -21,7 +21,7 @@ _LAZY: dict[str, str] = {
     "NoTransaction": "leasebook.infra.postgres.caller_errors",
     "PRODUCT_EVENTS": "leasebook.domain",
     "RateLimited": "leasebook.infra.app",
-    "Receipt": "leasebook.infra.ports",
+    "Receipt": "leasebook.infra.caller_ports",
     "Retry": "leasebook.domain",
     "RetryIn": "leasebook.infra.app",
     "Run": "leasebook.infra.app",
@@ -75,9 +75,7 @@ if TYPE_CHECKING:
         Run,
         Snooze,
     )
-    from leasebook.infra.ports import (
-        Receipt,
-    )
+    from leasebook.infra.caller_ports import Receipt
     from leasebook.infra.postgres.caller_errors import (
         NoTransaction,
     )

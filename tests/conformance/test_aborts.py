@@ -8,10 +8,11 @@ import pytest
 
 from leasebook.domain.job import Job, Policy
 from leasebook.domain.values import ExpiryCause, OnExpired, Outcome
-from leasebook.infra.ports import Order, Store
+from leasebook.infra.caller_ports import Order
+from leasebook.infra.ports import Store
+from leasebook.infra.worker.expiry import expire_all, sweep
 from leasebook.infra.worker.heart import Heart
 from leasebook.infra.worker.settings import WorkerSettings
-from leasebook.infra.worker.tick import expire_all, sweep
 
 from .ground import Ground
 from .making import enqueue, ids, items, lease, new_spec, worker

@@ -14,7 +14,7 @@ from leasebook.domain.values import OnExpired
 from leasebook.infra.app.ids import new_id
 from leasebook.infra.postgres.connection import Link
 from leasebook.infra.postgres.store import PostgresStore
-from leasebook.infra.worker.tick import sweep
+from leasebook.infra.worker.expiry import sweep
 
 JOBS = 1_000
 #: Who leads, which are overdue, their ends, their evidence.

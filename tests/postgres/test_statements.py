@@ -14,7 +14,7 @@ import pytest
 
 from leasebook.infra.postgres.schema.name import Schema
 from leasebook.infra.postgres.settings import Settings
-from leasebook.infra.postgres.statements import append, collect, frame, look, pick, workers
+from leasebook.infra.postgres.statements import append, collect, frame, look, order, pick, workers
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -33,7 +33,15 @@ STATEMENTS: dict[str, Callable[[Schema], str]] = {
     "look_rows": look.rows,
     "look_strangers": look.strangers,
     "look_streams": look.streams,
+    "order_ahead": order.ahead,
+    "order_missing": order.missing,
+    "order_mark_waited_for": order.mark_waited_for,
+    "order_quiet_key": order.quiet_key,
+    "order_stranded": order.stranded,
+    "order_try_keys": order.try_keys,
+    "order_waiting": order.waiting,
     "pick_claim": pick.claim,
+    "pick_claim_others": pick.claim_others,
     "pick_leased_by": pick.leased_by,
     "pick_overdue": pick.overdue,
     "worker_beat": workers.beat,
@@ -47,6 +55,7 @@ STATEMENTS: dict[str, Callable[[Schema], str]] = {
 
 FRAMES = {
     "begin": frame.begin(Settings()),
+    "begin_impatient": frame.begin_impatient(Settings(), 0.2),
     "begin_light": frame.begin_light(Settings()),
     "begin_look": frame.begin_look(Settings()),
     "begin_write": frame.begin_write(Settings()),

@@ -9,7 +9,7 @@ import pytest
 
 from leasebook.domain.events import Failed
 from leasebook.domain.values import Outcome
-from leasebook.infra.ports import Receipt
+from leasebook.infra.caller_ports import Receipt
 from leasebook.infra.worker.logs import ABORTED, IMPORTANT
 from tests.support.workers import WorkerProcess, eventually
 from tests.support.yard import Yard
