@@ -37,10 +37,10 @@ def test_stats(leasebook: Leasebook, database_dsn: str, ids: dict[str, UUID]) ->
     assert answer.code == 0
     heading, *rows = answer.out.splitlines()
     assert heading.split("  ")[0] == "queue"
-    assert [row.split()[:8] for row in rows] == [
-        ["default", *"1111110"],
-        ["mail", *"1000000"],
-        ["pages", *"0000002"],
+    assert [row.split()[:9] for row in rows] == [
+        ["default", *"11110110"],
+        ["mail", *"10000000"],
+        ["pages", *"00000002"],
     ]
     assert rows[0].endswith(" ago")
     assert max(map(len, (heading, *rows))) <= 80

@@ -77,3 +77,14 @@ def test_one_whose_stream_has_moved_on_is_left_alone(ground: Ground, store: Stor
     with store.transaction() as tx:
         assert expire_all(tx, [leased], ExpiryCause.WORKER_LOST) == ()
     assert Counter(line[0] for line in ground.audit())["job_aborted"] == 1
+
+
+def test_the_next_of_its_key_goes_on(ground: Ground, store: Store) -> None:
+    with ground.caller() as accept:
+        accept([Order(new_spec(n, policy=ABORTS, ordering_key="k")) for n in (1, 2)])
+    assert loaded(store, 2).blocked_by == ids(1)[0]
+    leased = lease(store, loaded(store, 1))
+    with store.transaction() as tx:
+        [ended] = expire_all(tx, [leased], ExpiryCause.WORKER_LOST)
+    assert ended.after.outcome is Outcome.ABORTED
+    assert loaded(store, 2).blocked_by is None
