@@ -22,6 +22,8 @@ TWINS: dict[Callable[[], Planted], tuple[str, ...]] = {
     stores.group_without_key_lock: ("slow statement",),
     stores.dead_go_on_leasing: ("heart frozen",),
     stores.enqueue_beside_the_transaction: ("transaction rolled back",),
+    stores.requests_are_forgotten: ("answer lost",),
+    stores.unique_keys_are_not_locked: (),
     workers.sweep_trusts_an_old_read: (
         "heart frozen",
         "handler slow past its lease",
@@ -45,4 +47,5 @@ TWINS: dict[Callable[[], Planted], tuple[str, ...]] = {
         "handler stubborn",
     ),
     workers.trusts_the_bell: ("wake-up lost",),
+    workers.refused_inbox_stops_the_tick: ("inbox refused by the store",),
 }
