@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from leasebook.domain import ExpiryCause, OnExpired, Outcome, Recorded, ReleaseReason, State, fold
+from leasebook.domain import ExpiryCause, Outcome, Recorded, ReleaseReason, State, fold
 from leasebook.domain.events import (
     Completed,
     Failed,
@@ -26,6 +26,7 @@ from leasebook.infra.memory import MemoryLog
 from leasebook.projections.check import KeptRow, check
 
 from .handlers import Effect
+from .lived import interrupted_is_not_repeated, waits_add_up
 
 if TYPE_CHECKING:
     from .world import World
@@ -268,18 +269,6 @@ def leases_are_used(world: World, streams: Streams, runs: Runs) -> Iterator[str]
                 yield f"job {job_id}: lease {token} of {holder.worker} ended and was never used"
 
 
-def interrupted_is_not_repeated(world: World, streams: Streams, runs: Runs) -> Iterator[str]:
-    """Of a type that aborts another run begins only after one that came to an end of its own."""
-    by_job: dict[UUID, list[Effect]] = defaultdict(list)
-    for effect in world.script.ledger:
-        if effect.job.spec.policy.on_expired is OnExpired.ABORT:
-            by_job[effect.job.id].append(effect)
-    for job_id, effects in by_job.items():
-        for effect in effects[:-1]:
-            if effect.ending is None:
-                yield f"job {job_id} ran again after lease {effect.token}, which was interrupted"
-
-
 RULES: tuple[Rule, ...] = (
     committed_is_there,
     one_job_for_a_request,
@@ -293,4 +282,5 @@ RULES: tuple[Rule, ...] = (
     nothing_expired_runs,
     leases_are_used,
     interrupted_is_not_repeated,
+    waits_add_up,
 )
