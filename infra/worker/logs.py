@@ -10,8 +10,7 @@ from ...domain.job import Job
 from ...domain.log import Change
 from ...domain.values import HOLDING
 from ..app.logs import get_logger
-from .answers import Report
-from .settle import Refusal
+from .settle import Refusal, said
 
 IMPORTANT = "[IMPORTANT] Failed on job"
 
@@ -53,11 +52,12 @@ def _log_end(job: Job, event: Event) -> None:
 def log_refusals(refusals: Iterable[Refusal]) -> None:
     """The lines for late results."""
     for refusal in refusals:
-        report: Report = refusal.report
+        entry = refusal.entry
         log.warning(
             "late result refused",
-            job=str(report.job.id),
-            name=report.job.spec.name,
+            job=str(entry.job.id),
+            name=entry.job.spec.name,
+            answer=said(entry),
             lease=refusal.error.token,
             current=refusal.error.current,
         )

@@ -11,12 +11,13 @@ from collections.abc import Callable
 from datetime import datetime
 from uuid import UUID
 
-from attrs import define, field
+from attrs import define, evolve, field
 
 from ...domain.admission import is_suspect
+from ...domain.errors import LeasebookError
 from ...domain.job import Job
 from ..ports import Outlook, Store, Stranger
-from .answers import Report
+from .answers import Entry, Write
 from .bell import Bell
 from .executor import Executor
 from .logs import log, log_changes, log_refusals
@@ -51,7 +52,7 @@ class TickLoop:
     running: dict[UUID, Job] = field(factory=dict[UUID, Job])
     stopping: bool = False
     give_up_at: float = float("inf")
-    _reports: list[Report] = field(factory=list[Report])
+    _entries: list[Entry] = field(factory=list[Entry])
     _more: bool = True
     _inbox: bool = True
     _look_at: float = LONG_AGO
@@ -97,14 +98,14 @@ class TickLoop:
     @property
     def settled(self) -> bool:
         """Whether no run is left whose end is not recorded, as far as anybody knows."""
-        return not (self.running or self._reports or self.ticker.in_doubt)
+        return not (self.running or self._entries or self.ticker.in_doubt)
 
     def _step(self) -> None:
         """One round: take what came, then look, tick or wait."""
-        reports, rung = self.bell.take()
+        entries, rung = self.bell.take()
         now = time.monotonic()
-        for report in (*reports, *self.executor.not_begun(now)):
-            self._over(report)
+        for entry in (*entries, *self.executor.not_begun(now)):
+            self._note(entry)
         if rung:
             self._more = self._inbox = True
             self._in_vain = 0
@@ -119,30 +120,37 @@ class TickLoop:
         reconcile = now - self._reconciled_at >= self.settings.heartbeat
         if now - self._looked_at >= self.settings.poll:
             self._look(now)
-        elif self._reports or hungry or collect or reconcile or self.ticker.in_doubt:
+        elif self._entries or hungry or collect or reconcile or self.ticker.in_doubt:
             self._tick(slots if hungry else 0, collect, reconcile, now)
         elif now >= self._look_at:
             self._look(now)
         else:
             self.bell.wait(self._patience(now))
 
-    def _over(self, report: Report) -> None:
-        """Free the slot of a run that ended.  A late report frees none, but is settled like any."""
-        leased = self.running.get(report.job.id)
-        if leased is not None and leased.lease == report.job.lease:
-            del self.running[report.job.id]
-            if is_suspect(leased):
-                self._more = True  # It may have kept another suspect from starting.
-        self._reports.append(report)
+    def _note(self, entry: Entry) -> None:
+        """Keep it for the next tick, with the job as it is known here.
+
+        The end of a run frees its slot.  A late one frees none, but is settled like any.
+        """
+        leased = self.running.get(entry.job.id)
+        if leased is not None and leased.lease == entry.job.lease:
+            if leased is not entry.job:
+                entry = evolve(entry, job=leased)
+            if not isinstance(entry, Write):
+                del self.running[leased.id]
+                if is_suspect(leased):
+                    self._more = True  # It may have kept another suspect from starting.
+        if not isinstance(entry, Write) or entry.reply.set_running_or_notify_cancel():
+            self._entries.append(entry)
 
     def _tick(self, slots: int, collect: bool, reconcile: bool, now: float) -> None:
         self._doing = TICKING
         full_sweep = now >= self._full_sweep_at
         running = tuple(self.running.values())
         ticked = self.ticker.tick(
-            Ask(self._reports, running, slots, collect, full_sweep, reconcile)
+            Ask(self._entries, running, slots, collect, full_sweep, reconcile)
         )
-        self._reports = ticked.settled.again
+        self._entries = ticked.settled.again
         if full_sweep:
             took = (time.monotonic() - now) * FULL_LOOK_SHARE if self.ticker.crowded else 0.0
             self._full_sweep_at = now + max(self.settings.floor_seconds, took)
@@ -177,6 +185,8 @@ class TickLoop:
         if ticked.lost:
             log.warning("leases lost", runs=len(ticked.lost))
             self.executor.forget(ticked.lost)
+        for write, answer in ticked.settled.answers:
+            self._answer(write, answer)
         worker = self.ticker.worker
         log_changes(ticked.settled.changes, worker)
         log_changes(ticked.ended, worker)
@@ -194,6 +204,16 @@ class TickLoop:
             log.error("declared dead by another worker; starting anew", worker=worker)
             self.ticker.worker = self.on_buried()
             self._more = True
+
+    def _answer(self, write: Write, answer: Job | LeasebookError) -> None:
+        """Let the handler go on that waits for its write, and remember its job as it is now."""
+        if isinstance(answer, LeasebookError):
+            write.reply.set_exception(answer)
+            return
+        leased = self.running.get(answer.id)
+        if leased is not None and leased.lease == answer.lease and leased.version < answer.version:
+            self.running[answer.id] = answer
+        write.reply.set_result(answer)
 
     def _look(self, now: float) -> None:
         """Ask what is next: how long to sleep, whether leases ended, whether all is done."""

@@ -16,12 +16,13 @@ from ...domain.admission import admit, suspects_allowed
 from ...domain.commands import ExpireLease, Release, TakeLease
 from ...domain.decide import change
 from ...domain.decide.collection import collect
+from ...domain.errors import EffectRefused
 from ...domain.job import Job
 from ...domain.log import Change
 from ...domain.states import State
 from ...domain.values import ExpiryCause, ReleaseReason
 from ..ports import Claim, DataRefused, Store, StoreUnavailable, Transaction
-from .answers import Broke, Report
+from .answers import Broke, Entry, Report, Write
 from .settings import WorkerSettings
 from .settle import Settled, settle
 
@@ -32,12 +33,12 @@ FLOOR_MARGIN = timedelta(seconds=1)
 class Ask:
     """What a tick is asked to do.
 
-    ``reports`` are the runs that ended, ``running`` the jobs that run on, ``slots`` how many more
-    may start.  ``collect``, ``full_sweep`` (of the due-time floor) and ``reconcile`` (what this
-    worker runs with what it holds) are the caller's pacing.
+    ``entries`` are the runs that ended and the writes of those that go on, ``running`` the jobs
+    that run on, ``slots`` how many more may start.  ``collect``, ``full_sweep`` (of the due-time
+    floor) and ``reconcile`` (what this worker runs with what it holds) are the caller's pacing.
     """
 
-    reports: Sequence[Report]
+    entries: Sequence[Entry]
     running: Collection[Job]
     slots: int
     collect: bool = False
@@ -104,7 +105,7 @@ class Ticker:
         return ticked
 
     def _steps(self, tx: Transaction, ask: Ask) -> Ticked:
-        settled = settle(tx, ask.reports, self.worker)
+        settled = settle(tx, ask.entries, self.worker)
         reconcile = ask.reconcile or self._doubt
         lost = self._reconcile(tx, ask, settled.again) if reconcile else ()
         if (ask.slots > 0 or reconcile) and not tx.is_alive(self.worker):
@@ -118,7 +119,7 @@ class Ticker:
         more = more or items_left
         return Ticked(leased, settled, ended, lost, collected, more)
 
-    def _reconcile(self, tx: Transaction, ask: Ask, again: Sequence[Report]) -> tuple[Job, ...]:
+    def _reconcile(self, tx: Transaction, ask: Ask, again: Sequence[Entry]) -> tuple[Job, ...]:
         """Which of the running jobs have lost their lease?
 
         Leases that nobody here runs, because the answer that told of them was lost, are given back.
@@ -202,34 +203,38 @@ class Ticker:
     def _without(self, ask: Ask, refusal: DataRefused) -> Ticked:
         """Redo a refused tick in parts, so that what is refused holds nothing else up.
 
-        The reports come first, alone; what they do not explain lies in the inbox, which is left.
+        The entries come first, alone; what they do not explain lies in the inbox, which is left.
         """
-        if ask.reports:
-            return Ticked(settled=self._isolated(ask.reports), more=True)
+        if ask.entries:
+            return Ticked(settled=self._isolated(ask.entries), more=True)
         if not ask.collect:
             raise StoreUnavailable(refusal.reason) from refusal
         ticked = self.tick(evolve(ask, collect=False))
         return evolve(ticked, inbox_refused=refusal.reason)
 
-    def _isolated(self, reports: Sequence[Report]) -> Settled:
-        """Settle reports alone; a refused batch in halves until the one bad report is failed."""
+    def _isolated(self, entries: Sequence[Entry]) -> Settled:
+        """Settle entries alone; a refused batch in halves until the one bad entry is failed."""
         try:
             with self.store.transaction() as tx:
-                return settle(tx, reports, self.worker)
+                return settle(tx, entries, self.worker)
         except DataRefused as refusal:
-            if len(reports) > 1:
-                half = len(reports) // 2
-                return _joined(self._isolated(reports[:half]), self._isolated(reports[half:]))
-            return self._failed(reports[0], refusal.reason)
+            if len(entries) > 1:
+                half = len(entries) // 2
+                return _joined(self._isolated(entries[:half]), self._isolated(entries[half:]))
+            return self._failed(entries[0], refusal.reason)
 
-    def _failed(self, report: Report, reason: str) -> Settled:
+    def _failed(self, entry: Entry, reason: str) -> Settled:
+        if isinstance(entry, Write):
+            key, seen = entry.command.key, f"the database refused it: {reason}"
+            error = EffectRefused(entry.job.id, key, seen, "Give a key and receipt of plain text")
+            return Settled(answers=[(entry, error)])
         text = f"the database refused the end of this run: {reason}"
         try:
             with self.store.transaction() as tx:
-                plain = Report(report.job, Broke(text, 0.0, retry=False))
+                plain = Report(entry.job, Broke(text, 0.0, retry=False))
                 return settle(tx, [plain], self.worker)
         except DataRefused:
-            return Settled(unrecorded=[report])
+            return Settled(unrecorded=[entry])
 
 
 def sweep(store: Store, limit: int) -> tuple[Change, ...]:
@@ -257,4 +262,5 @@ def _joined(one: Settled, two: Settled) -> Settled:
         one.refused + two.refused,
         one.again + two.again,
         one.unrecorded + two.unrecorded,
+        one.answers + two.answers,
     )
