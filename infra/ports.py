@@ -1,7 +1,7 @@
 """What the worker and the producers need of the world, before anybody provides it.
 
-Everything here is synchronous and small, so that PostgreSQL, the in-memory store and a simulator
-can stand behind it alike.  Implementations answer questions; they hold no rule.
+Synchronous and small, so that PostgreSQL, the in-memory store and a simulator can stand behind it
+alike.  Implementations answer questions; they hold no rule.
 """
 
 from __future__ import annotations
@@ -122,8 +122,8 @@ class Transaction(Protocol):
     def append(self, changes: Sequence[Change]) -> Sequence[Change]:
         """Compare-and-set every stream and append; the changes that missed are returned.
 
-        A miss is a stream that no longer stands at ``change.before.version``.  Nothing of a missed
-        change is written.  Raises DataRefused when the store cannot hold what is in the batch.
+        A miss is a stream that does not stand at ``change.before.version``; nothing of it is
+        written.  Raises DataRefused when the store cannot hold what is in the batch.
         """
         ...
 
@@ -143,8 +143,7 @@ class Transaction(Protocol):
         """Up to ``limit`` of the oldest items by key, taken out of the inbox, keys locked.
 
         A key that another collector holds, or whose open group is locked, is left out, and so is an
-        item older than the newest of its key's open group: it was committed late and waits for the
-        next group.
+        item older than the newest of its key's open group: it came late and waits for the next.
         """
         ...
 
@@ -154,6 +153,10 @@ class Transaction(Protocol):
 
     def leased_by(self, worker: str, limit: int) -> Sequence[Job]:
         """Leased jobs of one worker, locked in order of id."""
+        ...
+
+    def holds_leases(self, worker: str) -> bool:
+        """Whether a worker holds any lease, of a locked row too."""
         ...
 
     def is_alive(self, worker: str) -> bool:
@@ -169,7 +172,7 @@ class Transaction(Protocol):
         ...
 
     def due_again(self, duty: str, seconds: float) -> float:
-        """0.0 when ``duty`` was last done at least ``seconds`` ago: then it is stamped as done now.
+        """0.0 when ``duty`` was last done ``seconds`` ago or more, and is stamped as done now.
 
         Otherwise in how many seconds it will be due.  Only for who leads the duty.
         """
@@ -188,10 +191,7 @@ class Store(Protocol):
     """The queue as a worker sees it.  One thread uses one store."""
 
     def transaction(self) -> AbstractContextManager[Transaction]:
-        """Begin; commit when the block ends, roll back when it raises.
-
-        Raises StoreUnavailable, also from the commit.
-        """
+        """Begin; commit when the block ends, roll back when it raises; raises StoreUnavailable."""
         ...
 
     def outlook(
@@ -290,8 +290,8 @@ class Receipt:
 class Standing:
     """What becomes of the work for a subject.
 
-    ``alive``: some is queued, grouped, in the inbox, leased or waiting for a retry.  ``held``:
-    some has failed and waits for an operator.
+    ``alive``: some is queued, grouped, in the inbox, leased or waits for a retry.  ``held``: some
+    has failed and waits for an operator.
     """
 
     alive: bool

@@ -143,6 +143,11 @@ class MemoryTransaction:
         return self._jobs(islice(filter(self._try_row, held), limit))
 
     @statement
+    def holds_leases(self, worker: str) -> bool:
+        """Whether a worker holds any lease, of a locked row too."""
+        return bool(leased_jobs(self.session.jobs.values(), worker))
+
+    @statement
     def is_alive(self, worker: str) -> bool:
         """Whether the worker's own row is alive; it cannot be buried before this one ends."""
         self.session.lock("worker", worker, shared=True)

@@ -43,7 +43,7 @@ class PostgresRows:
 
 def _hold(schema: Schema, job: Job, *, shared: bool) -> Asking[Job]:
     assert job.lease is not None, "a run has a lease"
-    given = {"id": str(job.id), "lease": job.lease.token}
+    given: dict[str, object] = {"id": str(job.id), "lease": job.lease.token}
     rows = yield runs.hold(schema, shared=shared), given
     if not rows:
         now = yield runs.current(schema), {"id": str(job.id)}

@@ -148,6 +148,11 @@ class PostgresTransaction:
         params = {"worker": worker, "limit": limit, "format": FORMAT}
         return self._jobs(self._ask(pick.leased_by, params))
 
+    def holds_leases(self, worker: str) -> bool:
+        """Whether a worker holds any lease, of a locked row too."""
+        ((any_left,),) = self._ask(pick.holds_leases, {"worker": worker, "format": FORMAT})
+        return bool(any_left)
+
     def is_alive(self, worker: str) -> bool:
         """Whether the worker's own row is alive; it cannot be buried before this one ends."""
         ((alive, at),) = self._ask(workers.is_alive, {"worker": worker})

@@ -8,13 +8,14 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from leasebook.infra.postgres.schema.name import Schema
 from leasebook.infra.postgres.settings import Settings
-from leasebook.infra.postgres.statements import append, collect, frame, look, pick, workers
+from leasebook.infra.postgres.statements import append, collect, frame, look, pick, runs, workers
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -34,8 +35,14 @@ STATEMENTS: dict[str, Callable[[Schema], str]] = {
     "look_strangers": look.strangers,
     "look_streams": look.streams,
     "pick_claim": pick.claim,
+    "pick_holds_leases": pick.holds_leases,
     "pick_leased_by": pick.leased_by,
     "pick_overdue": pick.overdue,
+    "run_complete": runs.complete,
+    "run_current": runs.current,
+    "run_fence": partial(runs.hold, shared=True),
+    "run_hold": partial(runs.hold, shared=False),
+    "run_receive": runs.receive,
     "worker_beat": workers.beat,
     "worker_beats": workers.beats,
     "worker_bury": workers.bury,

@@ -79,9 +79,11 @@ class HeartChild:
             try:
                 heart.bury(self.worker)
             except StoreUnavailable:
-                scheduler.sleep(1.0)
+                pass
             else:
-                return
+                if not heart.is_burying:
+                    return
+            scheduler.sleep(1.0)
 
 
 class ObservedLoop(TickLoop):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from contextlib import nullcontext
+from functools import partial
 from typing import Any
 
 import psycopg
@@ -139,8 +139,6 @@ async def refuses(run: Run) -> list[str]:
             said.append(str(error))
     async with run.effect("post:42", to=CHAT) as effect:
         assert effect.done
-    async with run.effect("post:42", to="other") if False else nullcontext():
-        pass
     return said
 
 
@@ -208,7 +206,7 @@ def stale_thread(run: Run) -> str:
         "effect": lambda: run.once("late", lambda: outside(run, "LATE"), to=CHAT),
         "snapshot": lambda: run.snapshot("plan", 1),
         "fence": lambda: in_transaction(run.fence),
-        "mutation": lambda: in_transaction(lambda caller: mutate(run, caller)),
+        "mutation": lambda: in_transaction(partial(mutate, run)),
         "complete": lambda: in_transaction(run.complete),
     }
     for what, attempt in attempts.items():
@@ -274,3 +272,14 @@ def locks(run: Run) -> str:
             run.once("post:42", lambda: 2, to=CHAT)
             return str(error)
     return "not refused"
+
+
+@book.job(retry=Retry(2, delay=0.1))
+async def forgets(run: Run) -> Any:
+    """Does not look whether it was done."""
+    async with run.effect("post:42", to=CHAT) as effect:
+        outside(run)
+        effect.complete({"start": run.start})
+    if run.start == 1:
+        raise ValueError("again")
+    return effect.receipt
