@@ -25,7 +25,7 @@ _LAZY: dict[str, str] = {
     "NoTransaction": "leasebook.infra.postgres.caller_errors",
     "PRODUCT_EVENTS": "leasebook.domain",
     "RateLimited": "leasebook.infra.app",
-    "Receipt": "leasebook.infra.ports",
+    "Receipt": "leasebook.infra.caller_ports",
     "Rejected": "leasebook.infra.app",
     "Retry": "leasebook.domain",
     "RetryIn": "leasebook.infra.app",
@@ -91,9 +91,7 @@ if TYPE_CHECKING:
         Run,
         Snooze,
     )
-    from leasebook.infra.ports import (
-        Receipt,
-    )
+    from leasebook.infra.caller_ports import Receipt
     from leasebook.infra.postgres.caller_errors import (
         NoTransaction,
     )

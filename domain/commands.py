@@ -18,20 +18,28 @@ from .values import CloseReason, EffectKind, ExpiryCause, Json, Outcome, Release
 
 @frozen
 class Item:
-    """One thing of a group as it lies in the inbox: its id, its time of arrival, its argument."""
+    """One thing of a group as it lies in the inbox: its id, its time of arrival, its argument.
+
+    ``sequence`` is its place in the order of its key, None where groups of a key need no order.
+    """
 
     id: int
     at: datetime
     args: Json
+    sequence: int | None = None
 
 
 @frozen
 class Enqueue:
-    """Accept a job that may start at ``run_at``, or at once when that has passed."""
+    """Accept a job that may start at ``run_at``, or at once when that has passed.
+
+    ``behind`` is an earlier job of its key that is accepted in the same breath.
+    """
 
     at: datetime
     spec: JobSpec
     run_at: datetime | None = None
+    behind: UUID | None = None
 
 
 @frozen

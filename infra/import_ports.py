@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from attrs import frozen
 
-from .ports import Order
+from .caller_ports import Order
 
 
 @frozen

@@ -6,7 +6,7 @@ alike.  Implementations answer questions; they hold no rule.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import Protocol
@@ -15,9 +15,9 @@ from uuid import UUID
 from attrs import frozen
 
 from ..domain.grouping import Arrival
-from ..domain.job import Job, JobSpec
+from ..domain.job import Job
 from ..domain.log import Change, Recorded
-from ..domain.values import OnConflict
+from ..domain.ordering import Ahead
 from ..projections.depth import Depth
 
 
@@ -46,7 +46,8 @@ class Claim:
     ``queues`` in the order in which they are served this time; ``names`` are the job names it has
     handlers for; at most ``limit`` jobs, of which at most ``suspects`` were interrupted before.
     ``since`` is the remembered floor of ``due_at``, None for a full sweep; it does not hold for
-    suspects, who wait below it for their turn.
+    suspects, who wait below it for their turn.  Jobs with one of the ordering keys ``without`` are
+    left out.
     """
 
     queues: tuple[str, ...]
@@ -54,6 +55,7 @@ class Claim:
     limit: int
     suspects: int
     since: datetime | None = None
+    without: tuple[str, ...] = ()
 
 
 @frozen
@@ -147,6 +149,30 @@ class Transaction(Protocol):
         """
         ...
 
+    def ahead(self, jobs: Sequence[Job], settled: Mapping[str, int]) -> Mapping[UUID, Ahead]:
+        """What these claimed jobs, with ordering keys or parents, find before them.
+
+        Left out is a job of which that cannot be known now: a producer of its key has not ended
+        yet, another job of the key runs, or what stands before it is in somebody else's hands.
+        Up to the numbers in ``settled``, by key, no producer can come any more.
+        """
+        ...
+
+    def waited_for(self) -> Sequence[Job]:
+        """The jobs that have ended in this transaction and that others wait for, each once."""
+        ...
+
+    def waiting(self, blockers: Sequence[UUID], parents: Sequence[UUID]) -> Sequence[Job]:
+        """The jobs that ``blockers`` block, and those blocked or held that come after ``parents``.
+
+        They are locked in order of id, waited for if need be.
+        """
+        ...
+
+    def stranded(self, limit: int) -> Sequence[Job]:
+        """Blocked jobs whose blocker has no row any more, locked; there should be none."""
+        ...
+
     def overdue(self, limit: int) -> Sequence[Job]:
         """Leased jobs whose lease has ended, of any queue and name, locked in order of id."""
         ...
@@ -224,6 +250,14 @@ class Store(Protocol):
         """The beat counts of all living workers."""
         ...
 
+    def settle_key(self, key: str, patience: float) -> int | None:
+        """The newest number in the order of a key, once no producer of the key is left.
+
+        Waits for them at most ``patience`` seconds, holding nothing else; None: they were still
+        there.
+        """
+        ...
+
     def close(self) -> None:
         """Give back what the store holds of the world."""
         ...
@@ -251,48 +285,3 @@ class Log(Protocol):
     def stream(self, job_id: UUID) -> Sequence[Recorded]:
         """Every event of one job in order of version; empty when there is none."""
         ...
-
-
-@frozen
-class Order:
-    """A job to be accepted in the caller's transaction, checked and complete but for its time.
-
-    The store stamps ``at`` with the database's clock: ``spec.enqueued_at`` is ignored.  It may
-    start at ``run_at``, or ``delay`` seconds after acceptance, never before it.  A spec with a
-    group goes to the inbox as one item; its ``args`` are the item.  ``on_conflict`` says what is
-    wanted when another job has ``spec.unique_key``.  The first order of an ``idempotency_key``
-    names the job of all later ones.
-    """
-
-    spec: JobSpec
-    run_at: datetime | None = None
-    delay: float = 0.0
-    on_conflict: OnConflict = OnConflict.REJECT
-    idempotency_key: str | None = None
-
-
-@frozen
-class Receipt:
-    """What the caller gets for an enqueue: it holds once the caller's transaction commits.
-
-    ``id`` is the job's id, None for an item of a group, whose job is made by a worker; then
-    ``item_id`` is its number in the inbox.  Without ``created`` the job was there before: another
-    one has the unique key and is kept or moved, or the request was made before.
-    """
-
-    id: UUID | None
-    item_id: int | None
-    xid: int
-    created: bool = True
-
-
-@frozen
-class Standing:
-    """What becomes of the work for a subject.
-
-    ``alive``: some is queued, grouped, in the inbox, leased or waits for a retry.  ``held``: some
-    has failed and waits for an operator.
-    """
-
-    alive: bool
-    held: bool

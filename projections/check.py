@@ -1,7 +1,8 @@
 """The one checker of invariants, used by tests, long runs and ``leasebook check``.
 
 It reads a log grouped by job, in order of version, and holds one stream at a time; beside it only
-the ids of items seen, since no item may be in two groups, and the unique keys in use.  Given the
+the ids of items seen, since no item may be in two groups, the unique keys in use, and when the jobs
+of an ordering key ran.  Given the
 rows of the claim table, taken in one snapshot with the log, it also holds them against the fold.
 """
 
@@ -16,6 +17,7 @@ from attrs import frozen
 from ..domain.events import ItemsJoined
 from ..domain.log import Recorded
 from .invariants import INVARIANTS, RULES
+from .order import Order
 from .row import Row, SpecRow, StateRow, to_row
 from .streams import Step, Stream, by_job, steps
 
@@ -23,10 +25,15 @@ __all__ = ["INVARIANTS", "KeptRow", "Violation", "check"]
 
 
 class KeptRow(NamedTuple):
-    """A row of the claim table with its sequence number, the ``event_id`` of its birth."""
+    """A row of the claim table with its sequence number, the ``event_id`` of its birth.
+
+    (Of a group whose first item drew a number it is that number.)  ``has_waiter`` tells that
+    another job waits for this one.
+    """
 
     seq: int
     row: Row
+    has_waiter: bool = False
 
 
 @frozen
@@ -52,6 +59,7 @@ def check(
     ``rows`` holds the claim table by job id; only ids that have a row are in it.
     """
     grouped: dict[int, UUID] = {}
+    order = Order()
     holders: dict[tuple[str, str], UUID] = {}
     seen: set[UUID] = set()
     for stream in by_job(log):
@@ -64,14 +72,27 @@ def check(
         yield from _items_once(stream, grouped)
         if life:
             yield from _keys_once(life, holders)
+            order.add(life)
         if rows is not None:
             if job_id in rows:
                 seen.add(job_id)
             if life:
                 yield from _same_row(life, rows.get(job_id))
-    for job_id in () if rows is None else rows:
+    for job_id, text, events in order.broken():
+        yield Violation("I8", job_id, text, events)
+    if rows is not None:
+        yield from _rows_alone(rows, seen)
+
+
+def _rows_alone(rows: Mapping[UUID, KeptRow], seen: set[UUID]) -> Iterator[Violation]:
+    """I13 and I8 of the rows: each has a stream, and who blocks another stands there and knows."""
+    for job_id, kept in rows.items():
         if job_id not in seen:
             yield Violation("I13", job_id, "it has a row and no stream")
+        blocker = kept.row[1].blocked_by
+        if blocker is not None and (blocker not in rows or not rows[blocker].has_waiter):
+            text = f"it is blocked by job {blocker}, which has no row or does not know of it"
+            yield Violation("I8", job_id, text)
 
 
 def _items_once(stream: Stream, grouped: dict[int, UUID]) -> Iterator[Violation]:
@@ -114,8 +135,9 @@ def _same_row(life: tuple[Step, ...], kept: KeptRow | None) -> Iterator[Violatio
             yield Violation("I13", birth.job_id, text, (last.recorded,))
         return
     differing = _differing(kept.row, expected)
-    if kept.seq != birth.event_id:
-        differing.insert(0, f"seq is {kept.seq}, its birth is event {birth.event_id}")
+    number = last.after.spec.sequence or birth.event_id
+    if kept.seq != number:
+        differing.insert(0, f"seq is {kept.seq}, by its birth {number}")
     if differing:
         yield Violation("I13", birth.job_id, "; ".join(differing), (last.recorded,))
 

@@ -43,6 +43,7 @@ INVARIANTS: dict[str, str] = {
     "I4": "One lease of a job is valid at a time, never renewed past the time-out of its run.",
     "I5": "Every event that a worker caused carries the token of the lease in force.",
     "I6": "A lease ends exactly once.",
+    "I8": "Jobs of one ordering key run one at a time, in the order of their acceptance.",
     "I9": "Nothing starts before it is due or while blocked, nor ends by time before its time.",
     "I10": "At most retries + 1 runs are counted; a job is exhausted or lost when they are spent.",
     "I11": "At the end of the log one unfinished or held job of a queue has a unique key at most.",

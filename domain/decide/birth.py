@@ -27,7 +27,7 @@ def enqueue(job: Job | None, command: Enqueue) -> tuple[Event, ...]:
             f"{spec.expires_at.isoformat()}, not after the start at {due.isoformat()}",
             "let it expire later, or leave it out",
         )
-    return (Enqueued(at, spec, due),)
+    return (Enqueued(at, spec, due, command.behind),)
 
 
 def open_group(job: Job | None, command: OpenGroup) -> tuple[Event, ...]:

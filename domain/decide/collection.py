@@ -33,14 +33,15 @@ def _gather(share: Share, group: Job | None, new_id: Callable[[], UUID], at: dat
     items = tuple(each.item for each in share.arrivals)
     command: Command
     if share.opens:
-        spec = replace(share.arrivals[0].spec, id=new_id(), enqueued_at=at)
+        first = share.arrivals[0]
+        spec = replace(first.spec, id=new_id(), enqueued_at=at, sequence=first.item.sequence)
         command = OpenGroup(at, spec, items)
     elif items:
         command = JoinItems(at, items)
     else:
         command = CloseGroup(at)
-    first = change(group, command)
-    if not share.closes or first.after.state is not State.GROUPED:
-        return first
-    closed = change(first.after, CloseGroup(at))
-    return Change(group, first.events + closed.events, closed.after)
+    made = change(group, command)
+    if not share.closes or made.after.state is not State.GROUPED:
+        return made
+    closed = change(made.after, CloseGroup(at))
+    return Change(group, made.events + closed.events, closed.after)

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, Unpack, ove
 
 from ...domain.errors import InvalidValue
 from ...domain.job import Group
-from ..ports import Log, Order, Receipt, Store, Wakeup
+from ..caller_ports import Order, Receipt
+from ..ports import Log, Store, Wakeup
 from ..postgres.schema.name import DEFAULT, Schema
 from .decorators import GroupDecorator, SingleDecorator, names_in_sight
 from .errors import NameTaken, UnknownName

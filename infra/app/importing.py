@@ -14,9 +14,10 @@ from collections.abc import Mapping, Sequence
 from attrs import define, field, frozen
 
 from ...domain.errors import LeasebookError
+from ..caller_ports import Order
 from ..documents import dumps
 from ..import_ports import Listed, Noted, OldRow, OldTable
-from ..ports import DataRefused, Order
+from ..ports import DataRefused
 from .mapping import TableMap, check_map
 from .old_rows import Ambiguous, Interpreter, SetAside
 from .registry import JobType

@@ -11,8 +11,8 @@ from uuid import UUID
 from attrs import evolve, frozen
 
 from ...domain.errors import InvalidValue
+from ..caller_ports import Order
 from ..import_ports import OldRow
-from ..ports import Order
 from .errors import UnknownName
 from .mapping import ANY, Source, TableMap
 from .registry import JobType

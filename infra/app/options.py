@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Any, Literal, TypedDict
+from uuid import UUID
 
 from ...domain import limits
 from ...domain.errors import InvalidValue
 from ...domain.job import LEASE_SECONDS_DEFAULT, TIMEOUT_SECONDS_DEFAULT, Group
 from ...domain.retry import Retry
-from ...domain.values import OnConflict, OnExhausted
+from ...domain.values import OnConflict, OnExhausted, OnHold
+from ..caller_ports import Receipt
 from .errors import suggestion
 from .plain import kind
 
@@ -22,7 +24,8 @@ class TypeOptions(TypedDict, total=False):
     """What ``@book.job(...)`` takes beside ``group``.
 
     ``timeout`` bounds one run and ``lease`` is the first term of a lease, both in seconds.
-    ``on_exhausted`` says whether a job that failed for good waits for an operator.  ``executor`` is
+    ``on_exhausted`` says whether a job that failed for good waits for an operator, ``on_hold``
+    whether the later jobs of its ordering key wait with it or go on without it.  ``executor`` is
     where a ``def`` handler runs: in a thread of the worker, or in a process of its own kind.
     """
 
@@ -33,6 +36,7 @@ class TypeOptions(TypedDict, total=False):
     timeout: float
     lease: float
     on_exhausted: Literal["hold", "drop"] | OnExhausted
+    on_hold: Literal["block", "skip"] | OnHold
     label: str | None
     executor: Literal["thread", "process"]
 
@@ -44,7 +48,7 @@ class SharedOptions(TypedDict, total=False):
     or a timedelta from acceptance: one of the two.  A job that still waits at ``expires_at`` fails
     as expired.  ``on_conflict`` says what is wanted when an unfinished or held job of the queue has
     the unique key: refuse the new job, keep the old one for both, or move the old one to the new
-    start.
+    start.  ``after`` is a job, or its receipt, that must have succeeded before this one starts.
     """
 
     queue: str
@@ -55,6 +59,7 @@ class SharedOptions(TypedDict, total=False):
     owner: str | None
     subject: str | None
     expires_at: datetime | None
+    after: Receipt | UUID | None
     on_conflict: Literal["reject", "keep", "replace"] | OnConflict
 
 
@@ -62,11 +67,13 @@ class EnqueueOptions(SharedOptions, total=False):
     """What an enqueue takes beside the arguments (see SharedOptions).
 
     Of one queue one unfinished or held job may have a ``unique_key``.  An ``idempotency_key`` names
-    this request for good: when it comes again its answer is the same job.
+    this request for good: when it comes again its answer is the same job.  Jobs with one
+    ``ordering_key``, of any type and queue, run in the order of their acceptance, one at a time.
     """
 
     unique_key: str | None
     idempotency_key: str | None
+    ordering_key: str | None
 
 
 class ManyOptions(SharedOptions, total=False):
@@ -74,6 +81,7 @@ class ManyOptions(SharedOptions, total=False):
 
     unique_key: Callable[[Any], str | None] | str | None
     idempotency_key: Callable[[Any], str | None] | str | None
+    ordering_key: Callable[[Any], str | None] | str | None
 
 
 class ItemOptions(TypedDict, total=False):
@@ -93,7 +101,7 @@ class ItemOptions(TypedDict, total=False):
 
 TYPE_OPTIONS = frozenset({*TypeOptions.__annotations__, "group"})
 #: Options that a function may tell for each of many.
-KEYS = ("group_key", "unique_key", "idempotency_key")
+KEYS = ("group_key", "unique_key", "idempotency_key", "ordering_key")
 ENQUEUE_OPTIONS = frozenset({*SharedOptions.__annotations__, *KEYS})
 
 
@@ -127,6 +135,25 @@ def on_exhausted_of(value: object) -> OnExhausted:
         return OnExhausted(_any(value))
     except ValueError:
         raise InvalidValue("on_exhausted", kind(value), 'give "hold" or "drop"') from None
+
+
+def on_hold_of(value: object) -> OnHold:
+    """What ``on_hold=`` means."""
+    try:
+        return OnHold(_any(value))
+    except ValueError:
+        raise InvalidValue("on_hold", kind(value), 'give "block" or "skip"') from None
+
+
+def after_of(value: object) -> UUID | None:
+    """What ``after=`` means: a job's id, or the receipt of its enqueue."""
+    if isinstance(value, Receipt):
+        if value.id is None:
+            raise InvalidValue("after", "the receipt of an item", "wait for jobs, not for items")
+        return value.id
+    if value is None or isinstance(value, UUID):
+        return value
+    raise InvalidValue("after", kind(value), "give the receipt or the id of a job")
 
 
 def on_conflict_of(value: object) -> OnConflict:

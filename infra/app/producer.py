@@ -11,10 +11,10 @@ from attrs import frozen
 from ...domain import limits
 from ...domain.errors import InvalidValue
 from ...domain.job import Group, JobSpec, Policy
-from ...domain.values import Json, OnConflict
-from ..ports import Order, Receipt
+from ...domain.values import Json, OnConflict, OnHold
+from ..caller_ports import Order, Receipt
 from .ids import new_id
-from .options import on_conflict_of, optional_text, start_of, time_of
+from .options import after_of, on_conflict_of, optional_text, start_of, time_of
 
 Receipts: TypeAlias = tuple[Receipt, ...]
 
@@ -28,6 +28,8 @@ NOT_FOR_GROUPS = {
     "unique_key": "items with one group_key join into one job anyway",
     "idempotency_key": "the job that it would name is not there yet",
     "on_conflict": "items never conflict",
+    "ordering_key": "Group(serial=True) puts the groups of one group_key in order",
+    "after": "its job is not there yet, and other items would wait with it",
 }
 
 
@@ -52,6 +54,7 @@ class Defaults:
     group: Group | None
     label: str | None
     executor: str = "thread"
+    on_hold: OnHold = OnHold.BLOCK
 
 
 def make_order(defaults: Defaults, args: Json, options: Mapping[str, object]) -> Order:
@@ -76,6 +79,9 @@ def make_order(defaults: Defaults, args: Json, options: Mapping[str, object]) ->
         group_key=_group_key(defaults, options),
         group=defaults.group,
         unique_key=_key("unique_key", options),
+        ordering_key=_ordering_key(defaults, options),
+        on_hold=defaults.on_hold,
+        after=after_of(options.get("after")),
     )
     request = _key("idempotency_key", options)
     return Order(spec, run_at, delay, _on_conflict(options), request)
@@ -83,6 +89,13 @@ def make_order(defaults: Defaults, args: Json, options: Mapping[str, object]) ->
 
 def _key(name: str, options: Mapping[str, object]) -> str | None:
     return optional_text(name, options.get(name), limits.KEY_BYTES_MAX)
+
+
+def _ordering_key(defaults: Defaults, options: Mapping[str, object]) -> str | None:
+    """The groups of a serial type are in order by their group key."""
+    if defaults.group is not None and defaults.group.serial:
+        return _key("group_key", options)
+    return _key("ordering_key", options)
 
 
 def _on_conflict(options: Mapping[str, object]) -> OnConflict:

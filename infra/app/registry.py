@@ -14,7 +14,7 @@ from ...domain.errors import InvalidValue
 from ...domain.job import Group, Job, Policy
 from ...domain.retry import Retry
 from ...domain.values import Json
-from ..ports import Order, Receipt
+from ..caller_ports import Order, Receipt
 from . import arguments, results
 from .errors import HandlerRefused
 from .handlers import Face, read
@@ -27,6 +27,7 @@ from .options import (
     group_of,
     lease_of,
     on_exhausted_of,
+    on_hold_of,
     optional_text,
     retry_of,
     timeout_of,
@@ -223,6 +224,7 @@ def parts_of(
         group,
         optional_text("label", options.get("label"), limits.LABEL_BYTES_MAX),
         executor_of(options.get("executor", "thread")),
+        on_hold_of(options.get("on_hold", "block")),
     )
     if defaults.executor == "process":
         _check_process(face)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, overload
 
 from ...domain import limits
 from ...domain.errors import InvalidValue
-from ..ports import Standing
+from ..caller_ports import Standing
 
 if TYPE_CHECKING:
     from .typed import AsyncCaller, SyncCaller

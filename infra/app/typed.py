@@ -20,7 +20,7 @@ from typing import (
     overload,
 )
 
-from ..ports import Receipt
+from ..caller_ports import Receipt
 from .options import ENQUEUE_OPTIONS, EnqueueOptions, ItemOptions, ManyOptions, check_known
 from .registry import JobType
 

@@ -11,7 +11,7 @@ import click
 from ...domain.errors import InvalidValue
 from ...domain.values import OnConflict
 from ..app.book import Book
-from ..ports import Receipt
+from ..caller_ports import Receipt
 from ..postgres.connection import sorted_errors
 from ..postgres.dsn import connect
 from ..postgres.schema.check import require_schema

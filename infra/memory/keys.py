@@ -20,8 +20,8 @@ from ...domain.job import Job
 from ...domain.log import Change
 from ...domain.values import OnConflict
 from ...projections.row import from_row
+from ..caller_ports import Order
 from ..documents import canonical, digest
-from ..ports import Order
 from .session import Session
 from .tables import StoredRequest
 

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from ...domain.log import Recorded
 from .database import MemoryDatabase
-from .transaction import recorded
+from .reading import recorded
 
 
 class MemoryLog:

@@ -11,9 +11,10 @@ from attrs import evolve as replace
 
 from ...domain.commands import Enqueue
 from ...domain.decide import change
-from ...domain.job import JobSpec
+from ...domain.job import Job, JobSpec
+from ...domain.ordering import check_keys, line_up, unknown_parent
+from ..caller_ports import Order, Receipt
 from ..documents import digest, encode_spec
-from ..ports import Order, Receipt
 from .keys import Plan, plan
 from .picking import group_of
 from .storable import check_json, check_text
@@ -70,7 +71,12 @@ class MemoryProducer(MemoryTransaction):
             for place, order in enumerate(orders)
             if order.spec.group is None
         }
+        check_keys([order.spec for order in orders])
+        for parent in (order.spec.after for order in orders):
+            if parent is not None and self.session.events.get(parent) is None:
+                raise unknown_parent(parent)
         made = plan(self.session, orders, births, lambda order: _command(order, stamp))
+        self._line_up(orders, made, stamp)
         receipts = {
             place: Receipt(job_id, None, self.xid, created=False)
             for place, job_id in made.standing.items()
@@ -81,10 +87,31 @@ class MemoryProducer(MemoryTransaction):
                 receipts[place] = Receipt(made.births[place].after.id, None, self.xid)
             elif order.spec.group is not None:
                 receipts[place] = self._accept_item(order.spec, stamp)
+        for change_ in made.births.values():
+            self._mark(change_.after)
         for moved in made.moves.values():
             self.write(moved)
         self._remember(orders, made, receipts)
         return [receipts[place] for place in range(len(orders))]
+
+    def _line_up(self, orders: Sequence[Order], made: Plan, stamp: datetime) -> None:
+        """Share the locks of the ordering keys; those who come behind others wait from birth."""
+        for key in sorted({each.spec.ordering_key or "" for each in orders} - {""}):
+            self.session.lock("order", key, shared=True)
+        places = sorted(made.births)
+        for place, behind in zip(
+            places, line_up([orders[place].spec for place in places]), strict=True
+        ):
+            if behind is not None:
+                command = replace(_command(orders[place], stamp), behind=behind)
+                made.births[place] = change(None, command)
+
+    def _mark(self, job: Job) -> None:
+        """Tell the job that this one is born behind that somebody waits for it."""
+        if job.blocked_by is not None:
+            row = self.session.jobs.get(job.blocked_by)
+            assert row is not None, "it was born in the same breath"
+            self.session.jobs.put(job.blocked_by, row._replace(has_waiter=True))
 
     def _remember(self, orders: Sequence[Order], made: Plan, receipts: dict[int, Receipt]) -> None:
         for key, place in made.requests.items():
@@ -103,8 +130,11 @@ class MemoryProducer(MemoryTransaction):
             check_text(column, text)
         check_json("item", spec.args)
         check_text("spec", document)
-        number = next(session.hub.tables.item_ids)
-        session.inbox.put(number, StoredItem(number, at, key, spec.args, document))
+        tables = session.hub.tables
+        number = next(tables.item_ids)
+        sequence = None if spec.ordering_key is None else next(tables.event_ids)
+        item = StoredItem(number, at, key, spec.args, document, spec.ordering_key, sequence)
+        session.inbox.put(number, item)
         return Receipt(None, number, self.xid)
 
 

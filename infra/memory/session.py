@@ -120,6 +120,10 @@ class Session:
         """Lock a thing to the end of the transaction.  Raises Held when it must wait."""
         self.hub.locks.take((kind, key), self.owner, shared=shared)
 
+    def is_quiet(self, key: str) -> bool:
+        """Whether no other transaction holds the lock of an ordering key, shared or alone."""
+        return self.hub.locks.holder(("order", key), self.owner) is None
+
     def try_lock(self, kind: str, key: object) -> bool:
         """Lock a thing to the end of the transaction unless another holds it; whether it did."""
         return self.hub.locks.attempt((kind, key), self.owner)

@@ -10,6 +10,7 @@ from typing import Self
 
 from ..ports import DataRefused, Enrolment, Evidence, Outlook, Stranger
 from .database import MemoryDatabase
+from .order import in_line
 from .picking import leased_jobs, unknown_names, waits
 from .session import CRASHED, Session
 from .tables import Clock, StoredWorker
@@ -142,6 +143,23 @@ class MemoryStore:
                 return {row.enrolment.id: row.beats for row in workers.values() if row.alive}
 
             return transaction.session.run("beats", living)
+
+    def settle_key(self, key: str, patience: float) -> int | None:
+        """The newest number in the order of a key, once no producer of the key is left.
+
+        (A memory does not wait: whoever holds the key may be of this very thread.)
+        """
+        with self.transaction() as transaction:
+            session = transaction.session
+
+            def look() -> int | None:
+                if not session.is_quiet(key):
+                    return None
+                rows = (row.seq for row in session.jobs.values() if in_line(row, key))
+                items = (each for each in session.inbox.values() if each.ordering_key == key)
+                return max((*rows, *(each.sequence or 0 for each in items)), default=0)
+
+            return session.run("settle_key", look)
 
     def close(self) -> None:
         """Roll back what is open."""

@@ -37,11 +37,16 @@ class StoredEvent(NamedTuple):
 
 
 class StoredJob(NamedTuple):
-    """One row of the claim table.  ``seq`` is the event id of the enqueued event."""
+    """One row of the claim table.  ``seq`` is the event id of the enqueued event.
+
+    Of a group whose first item drew a number, that number is its ``seq``.  ``has_waiter`` tells
+    that another job waits for the end of this one.
+    """
 
     seq: int
     spec: SpecRow
     state: StateRow
+    has_waiter: bool = False
 
 
 class StoredItem(NamedTuple):
@@ -52,6 +57,8 @@ class StoredItem(NamedTuple):
     key: GroupKey
     item: str
     spec: str
+    ordering_key: str | None = None
+    sequence: int | None = None
 
 
 class StoredWorker(NamedTuple):

@@ -7,31 +7,29 @@ where PostgreSQL would wait for a row, ``Session.run`` decides what waiting mean
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import update_wrapper
 from itertools import islice
 from typing import Concatenate, ParamSpec, TypeVar
 from uuid import UUID
 
-from ...domain.commands import Item
 from ...domain.events import ItemsJoined
 from ...domain.evolve import fold
-from ...domain.grouping import Arrival
 from ...domain.job import Job
 from ...domain.log import Change, Recorded
-from ...domain.states import State
+from ...domain.ordering import Ahead
+from ...domain.states import ENDED, State
 from ...projections.depth import Depth, Tally, depth
 from ...projections.row import from_row, to_row
-from ..codec import decode, encode
-from ..documents import decode_spec
+from ..codec import encode
 from ..ports import Claim, DataRefused, Evidence, KeyArrivals
+from .order import ahead, waiting_rows
 from .picking import by_key, due_jobs, group_of, leased_jobs, open_groups, take_free
+from .reading import arrival, recorded
 from .session import Session
 from .storable import check_event, check_row
-from .tables import StoredEvent, StoredItem, StoredJob
-
-NIL = UUID(int=0)
+from .tables import StoredEvent, StoredJob
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -52,6 +50,7 @@ class MemoryTransaction:
 
     def __init__(self, session: Session) -> None:
         self.session = session
+        self._waited_for: list[Job] = []
 
     @property
     def at(self) -> datetime:
@@ -122,9 +121,50 @@ class MemoryTransaction:
             for item in items:
                 session.inbox.remove(item.id)
             job = None if group is None else from_row(group.spec, group.state)
-            taken.append(KeyArrivals(job, tuple(_arrival(item) for item in items)))
+            taken.append(KeyArrivals(job, tuple(arrival(item) for item in items)))
         session.read_time()
         return taken
+
+    @statement
+    def ahead(self, jobs: Sequence[Job], settled: Mapping[str, int]) -> Mapping[UUID, Ahead]:
+        """What these claimed jobs, with ordering keys or parents, find before them."""
+        found = ahead(self.session, jobs, settled)
+        for job_id, each in tuple(found.items()):
+            if each.behind is None:
+                continue
+            row = self.session.jobs.get(each.behind)
+            if row is None or not self._try_row(row):
+                del found[job_id]
+            elif not row.has_waiter:
+                self.session.jobs.put(each.behind, row._replace(has_waiter=True))
+        return found
+
+    @statement
+    def waited_for(self) -> Sequence[Job]:
+        """The jobs that have ended in this transaction and that others wait for, each once."""
+        ended, self._waited_for = self._waited_for, []
+        return ended
+
+    @statement
+    def waiting(self, blockers: Sequence[UUID], parents: Sequence[UUID]) -> Sequence[Job]:
+        """The jobs that ``blockers`` block, and those blocked or held that come after others."""
+        found = waiting_rows(self.session.jobs.values(), blockers, parents)
+        for row in found:
+            self.session.lock("job", row.spec.id)
+        self.session.read_time()
+        return self._jobs(found)
+
+    @statement
+    def stranded(self, limit: int) -> Sequence[Job]:
+        """Blocked jobs whose blocker has no row any more, locked; there should be none."""
+        rows = [
+            row
+            for row in self.session.jobs.values()
+            if row.state.blocked_by is not None
+            and self.session.jobs.get(row.state.blocked_by) is None
+        ]
+        self.session.read_time()
+        return self._jobs(islice(filter(self._try_row, rows), limit))
 
     @statement
     def overdue(self, limit: int) -> Sequence[Job]:
@@ -211,13 +251,23 @@ class MemoryTransaction:
         seq = stream[0].event_id if sequence is None else sequence
         row = to_row(change.after)
         if row is None:
+            self._ended(session.jobs.get(job_id), change.after)
             session.jobs.remove(job_id)
             return seq
         check_row(row)
         spec, state = row
         before = session.jobs.get(job_id)
-        session.jobs.put(job_id, StoredJob(seq, spec if before is None else before.spec, state))
+        if before is None:
+            session.jobs.put(job_id, StoredJob(seq, spec, state))
+        else:
+            session.jobs.put(job_id, before._replace(state=state))
+            self._ended(before, change.after)
         return seq
+
+    def _ended(self, row: StoredJob | None, job: Job) -> None:
+        """Remember a job that has ended and that others wait for."""
+        if row is not None and row.has_waiter and job.state in ENDED:
+            self._waited_for.append(job)
 
     def _stands(self, change: Change) -> bool:
         """Whether the stream is still at the version that the change was decided on."""
@@ -250,15 +300,3 @@ class MemoryTransaction:
 
     def _jobs(self, rows: Iterable[StoredJob]) -> list[Job]:
         return [from_row(row.spec, row.state) for row in rows]
-
-
-def recorded(job_id: UUID, stream: Iterable[StoredEvent]) -> tuple[Recorded, ...]:
-    """A stream as the log gives it: every event decoded from its columns."""
-    return tuple(
-        Recorded(job_id, each.version, each.event_id, each.xid, decode(job_id, each.row))
-        for each in stream
-    )
-
-
-def _arrival(item: StoredItem) -> Arrival:
-    return Arrival(Item(item.id, item.at, item.item), decode_spec(NIL, item.at, item.spec))

@@ -11,18 +11,19 @@ from typing import TypeAlias
 
 from attrs import evolve as replace
 
+from ...domain.ordering import check_keys, unknown_parent
+from ..caller_ports import Order, Receipt
 from ..documents import encode_spec
-from ..ports import Order, Receipt
-from .accept_keys import accept_keyed
+from .accept_keys import accept_keyed, is_keyed
 from .accept_parts import Asking as Asking
 from .accept_parts import Question as Question
-from .accept_parts import Refused, explain, job_columns, parts
+from .accept_parts import Refused, chunks, explain, job_columns, parts
 from .accept_parts import Row as Row
 from .accept_requests import adopt, recall
 from .holders import moment_of
-from .rows import texts
+from .rows import texts, uuids
 from .schema.name import Schema
-from .statements import enqueue
+from .statements import enqueue, order
 
 Accepting: TypeAlias = Asking[tuple[Receipt, ...]]
 
@@ -34,6 +35,7 @@ def accepting(schema: Schema, orders: Sequence[Order]) -> Accepting:
     a job that would expire before it starts, UniqueKeyTaken and IdempotencyConflict for keys that
     others have.
     """
+    check_keys([order.spec for order in orders])
     guarded = _writes_in_several_goes(orders)
     if guarded:
         # A refusal of a later part must take the earlier ones back, whatever the caller does next.
@@ -51,11 +53,12 @@ def accepting(schema: Schema, orders: Sequence[Order]) -> Accepting:
 
 def _accept(schema: Schema, orders: Sequence[Order]) -> Asking[dict[int, Receipt]]:
     """Requests first, in order of their keys, then unique keys in theirs: everybody alike."""
+    yield from _check_parents(schema, orders)
     known = yield from recall(schema, orders)
     receipts = known.receipts
     wanted = [place for place in range(len(orders)) if known.is_new(place)]
-    keyed = [place for place in wanted if orders[place].spec.unique_key is not None]
-    plain = [place for place in wanted if orders[place].spec.unique_key is None]
+    keyed = [place for place in wanted if is_keyed(orders[place])]
+    plain = [place for place in wanted if not is_keyed(orders[place])]
     for part in _plain_parts(orders, plain):
         chosen = [orders[place] for place in part]
         single = chosen[0].spec.group is None
@@ -67,12 +70,21 @@ def _accept(schema: Schema, orders: Sequence[Order]) -> Asking[dict[int, Receipt
     return receipts
 
 
+def _check_parents(schema: Schema, orders: Sequence[Order]) -> Asking[None]:
+    """A job that comes after one that is not there would wait for ever."""
+    parents = sorted({each.spec.after for each in orders if each.spec.after is not None})
+    for some in chunks(parents):
+        missing = yield order.missing(schema), {"ids": uuids(some)}
+        if missing:
+            raise Refused(unknown_parent(missing[0][0]))
+
+
 def _writes_in_several_goes(orders: Sequence[Order]) -> bool:
     """Whether something may be written before a refusal."""
     if len(orders) == 1:
         only = orders[0]
-        return only.spec.unique_key is not None and only.idempotency_key is not None
-    if any(each.spec.unique_key is not None or each.idempotency_key is not None for each in orders):
+        return is_keyed(only) and only.idempotency_key is not None
+    if any(is_keyed(each) or each.idempotency_key is not None for each in orders):
         return True
     return len(_plain_parts(orders, range(len(orders)))) > 1
 
@@ -94,6 +106,7 @@ def _jobs(schema: Schema, orders: Sequence[Order]) -> Asking[list[Receipt]]:
 
 def _items(schema: Schema, orders: Sequence[Order]) -> Asking[list[Receipt]]:
     parameters: dict[str, object] = {
+        "schema": schema.name,
         "items": texts([each.spec.args for each in orders]),
         # The argument of a grouped job is its items, which come beside the spec.
         "specs": texts([encode_spec(replace(each.spec, args="null")) for each in orders]),

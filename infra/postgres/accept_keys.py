@@ -1,4 +1,6 @@
-"""Unique keys: an order whose key is free is born, one whose key is taken meets the holder.
+"""Unique and ordering keys: who meets a holder, and who is born behind whom.
+
+An order whose unique key is free is born, one whose key is taken meets the holder.
 
 A key can be given up while its holder is looked for, and be taken again before the next insert.  So
 all is undone and tried again until each order has its answer.
@@ -15,12 +17,13 @@ from uuid import UUID
 from attrs import field, frozen
 
 from ...domain.decide.keys import meet
-from ...domain.errors import LeasebookError
+from ...domain.errors import InvalidValue, LeasebookError
 from ...domain.job import Job
 from ...domain.log import Change
+from ...domain.ordering import line_up
 from ...domain.values import OnConflict
+from ..caller_ports import Order, Receipt
 from ..documents import canonical
-from ..ports import Order, Receipt
 from .accept_parts import Asking, Refused, birth, chunks, explain, job_columns, parts
 from .holders import EPOCH, holder_of, holders_of, moment_of, moves
 from .schema.name import Schema
@@ -46,15 +49,27 @@ class KeyBusy(LeasebookError):
         self.key = key
 
 
+def is_keyed(order: Order) -> bool:
+    """Whether the order has a key that others may have too."""
+    return order.spec.unique_key is not None or (
+        order.spec.ordering_key is not None and order.spec.group is None
+    )
+
+
 def accept_keyed(
     schema: Schema, orders: Sequence[Order], places: Iterable[int]
 ) -> Asking[dict[int, Receipt]]:
-    """Accept the orders at ``places``, all with unique keys.
+    """Accept the orders at ``places``, all with unique or ordering keys.
 
     Raises Refused with UniqueKeyTaken where the holder cannot stand for the order.
     """
+    wanted = sorted(places)
     keyed = _Keyed(schema, orders)
-    wanted = sorted(places, key=keyed.turn)
+    if len(list(parts(orders, wanted))) > 1:
+        # One statement numbers in the order of the call and inserts in that of the unique keys.
+        # Of several the first must not wait for a key that is before one of a later statement.
+        keyed.check_several(wanted)
+        wanted = sorted(wanted, key=keyed.turn)
     if len(wanted) > 1:
         yield "savepoint leasebook_keys", {}
     gone: Sequence[int] = wanted
@@ -86,10 +101,23 @@ class _Keyed:
         spec = self.orders[place].spec
         return spec.queue, spec.unique_key or ""
 
-    def turn(self, place: int) -> tuple[bytes, bytes, int]:
-        """The order in which everybody inserts: bytewise by key, as the collation "C" compares."""
+    def check_several(self, places: Iterable[int]) -> None:
+        """Refuse what would be numbered in another order than it is given in."""
+        for spec in (self.orders[place].spec for place in places):
+            if spec.unique_key is not None and spec.ordering_key is not None:
+                seen = "so many jobs, of which some have an ordering key and a unique key,"
+                remedy = "enqueue them in smaller parts, which keeps their order"
+                raise Refused(InvalidValue("ordering_key", seen, remedy))
+
+    def turn(self, place: int) -> tuple[bool, bytes, bytes, int]:
+        """The order in which everybody inserts: bytewise by key, as the collation "C" compares.
+
+        Those without a unique key wait for nobody, and come first, as they were given.
+        """
+        if self.orders[place].spec.unique_key is None:
+            return False, b"", b"", place
         queue, key = self.key(place)
-        return queue.encode(), key.encode(), place
+        return True, queue.encode(), key.encode(), place
 
     def attempt(self, places: Sequence[int]) -> Asking[Sequence[int]]:
         """Answer all orders; when holders have gone meanwhile, their places are returned.
@@ -116,7 +144,9 @@ class _Keyed:
     def _insert(self, part: Sequence[int]) -> Asking[dict[int, Job]]:
         """Let the orders be born whose keys are free; holders that were seen, by place."""
         chosen = [self.orders[place] for place in part]
-        rows = yield keys.accept_unique(self.schema), job_columns(chosen)
+        behind = line_up([each.spec for each in chosen])
+        asked = job_columns(chosen, behind) | {"schema": self.schema.name}
+        rows = yield keys.accept_keyed(self.schema), asked
         refused, moment, xid, born, held = rows[0]
         if refused:
             explain(chosen, moment_of(moment))

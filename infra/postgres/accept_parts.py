@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import Any, NoReturn, TypeAlias, TypeVar
+from uuid import UUID
 
 from attrs import evolve as replace
 
 from ...domain.commands import Enqueue
 from ...domain.decide import decide
 from ...domain.events import Enqueued
+from ..caller_ports import Order
 from ..codec import KINDS
 from ..documents import encode_spec
-from ..ports import Order
 from .rows import numbers, texts, times, uuids
 
 Row: TypeAlias = Sequence[Any]
@@ -58,22 +59,27 @@ def chunks(values: Sequence[T]) -> Iterator[list[T]]:
         yield list(values[start : start + ROWS_MAX])
 
 
-def job_columns(orders: Sequence[Order]) -> dict[str, object]:
-    """The parameters of the statements that accept jobs."""
+def job_columns(
+    orders: Sequence[Order], behind: Sequence[UUID | None] | None = None
+) -> dict[str, object]:
+    """The parameters of the statements that accept jobs; ``behind`` is who each is born behind."""
+    behind = behind or (None,) * len(orders)
     return {
         "ids": uuids([each.spec.id for each in orders]),
         "run_ats": times([each.run_at for each in orders]),
         "delays": numbers([timedelta(seconds=each.delay) // MICROSECOND for each in orders]),
-        "data": texts([encode_spec(each.spec) for each in orders]),
+        "data": texts(
+            [encode_spec(each.spec, one) for each, one in zip(orders, behind, strict=True)]
+        ),
         "kind": KINDS[Enqueued.kind],
     }
 
 
-def birth(order: Order, at: datetime) -> Enqueue:
+def birth(order: Order, at: datetime, behind: UUID | None = None) -> Enqueue:
     """The command that the domain is asked for an order accepted at ``at``."""
     earliest = at + timedelta(seconds=order.delay)
     run_at = earliest if order.run_at is None else max(earliest, order.run_at)
-    return Enqueue(at, replace(order.spec, enqueued_at=at), run_at)
+    return Enqueue(at, replace(order.spec, enqueued_at=at), run_at, behind)
 
 
 def explain(orders: Sequence[Order], at: datetime) -> NoReturn:

@@ -8,8 +8,8 @@ from uuid import UUID
 from attrs import field, frozen
 
 from ...domain.errors import IdempotencyConflict
+from ..caller_ports import Order, Receipt
 from ..documents import digest
-from ..ports import Order, Receipt
 from .accept_parts import Asking, Refused, chunks
 from .schema.name import Schema
 from .statements import keys

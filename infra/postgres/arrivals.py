@@ -14,7 +14,7 @@ from ..documents import decode_spec
 NIL = UUID(int=0)
 
 
-def arrival_of(item_id: int, at: datetime, item: str, spec: str) -> Arrival:
+def arrival_of(item_id: int, at: datetime, item: str, spec: str, sequence: int | None) -> Arrival:
     """One row of the inbox.  Items of a key mostly carry the same spec, which is read once."""
     like = _spec(spec)
     stamped = JobSpec(
@@ -32,8 +32,10 @@ def arrival_of(item_id: int, at: datetime, item: str, spec: str) -> Arrival:
         like.group_key,
         like.group,
         like.hold_until,
+        ordering_key=like.ordering_key,
+        on_hold=like.on_hold,
     )
-    return Arrival(Item(item_id, at, item), stamped)
+    return Arrival(Item(item_id, at, item, sequence), stamped)
 
 
 @lru_cache(maxsize=2_000)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 import psycopg
 from psycopg.rows import tuple_row
 
-from ..ports import Order, Receipt
+from ..caller_ports import Order, Receipt
 from .accept import Asking, Question, Row, accepting
 from .caller_errors import CallerRefused, NoTransaction
 from .parameters import DRIVERS, for_driver

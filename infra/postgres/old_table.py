@@ -11,8 +11,9 @@ import psycopg
 from attrs import frozen
 
 from ...domain.errors import InvalidValue, LeasebookError
+from ..caller_ports import Order
 from ..import_ports import Listed, Noted, OldRow, Reading, Survey
-from ..ports import DataRefused, Order
+from ..ports import DataRefused
 from .callers import accept
 from .connection import sorted_errors
 from .schema.name import Schema

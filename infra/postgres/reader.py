@@ -126,9 +126,9 @@ class PostgresReader:
 
 def _kept(row: Sequence[Any]) -> KeptRow:
     """A row as the table holds it: ``suspect`` as it stands there, not as it should."""
-    seq, suspect, *columns = row
+    seq, suspect, has_waiter, *columns = row
     made = to_row(job_of(columns))
     assert made is not None, "only unfinished and held jobs have a row"
     spec, state = made
     kept: StateRow = state._replace(suspect=suspect)
-    return KeptRow(seq, (spec, kept))
+    return KeptRow(seq, (spec, kept), has_waiter)

@@ -7,14 +7,16 @@ from contextlib import contextmanager
 from datetime import datetime
 from time import monotonic
 
+from psycopg.errors import LockNotAvailable
+
 from ...projections.row import FORMAT
 from ..documents import dumps
-from ..ports import Enrolment, Outlook, Stranger
+from ..ports import Enrolment, Outlook, StoreUnavailable, Stranger
 from .connection import Link
 from .rows import texts
 from .schema.name import DEFAULT, Schema
 from .settings import Settings
-from .statements import frame, look, workers
+from .statements import frame, look, order, workers
 from .transaction import NO_FLOOR, PostgresTransaction
 from .wakeup import LISTENER
 
@@ -111,6 +113,18 @@ class PostgresStore:
             params = {"listener": LISTENER, "seconds": silence}
             self._link.once(begin, workers.end_stuck_listeners(), params)
         return dict(self._link.once(begin, workers.beats(self._schema), {}))
+
+    def settle_key(self, key: str, patience: float) -> int | None:
+        """The newest number in the order of a key, once no producer of the key is left."""
+        begin = frame.begin_impatient(self._settings, patience)
+        params = {"key": key, "schema": self._schema.name}
+        try:
+            ((newest,),) = self._link.once(begin, order.quiet_key(self._schema), params)
+        except StoreUnavailable as error:
+            if isinstance(error.__cause__, LockNotAvailable):
+                return None
+            raise
+        return int(newest)
 
     def close(self) -> None:
         """Give back the connection."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Generator, Mapping, Sequence
 from typing import TypeAlias
 
-from ..ports import Standing
+from ..caller_ports import Standing
 from .accept import Question, Row
 from .callers import carry
 from .connection import sorted_errors

@@ -12,18 +12,20 @@ from ...domain.events import ItemsJoined
 from ...domain.evolve import fold
 from ...domain.job import Job
 from ...domain.log import Change, Recorded
-from ...domain.states import State
+from ...domain.ordering import Ahead
+from ...domain.states import ENDED, State
 from ...projections.depth import Depth, Tally, depth
 from ...projections.row import FORMAT, state_row
 from ..codec import KINDS
 from ..ports import Claim, Evidence, KeyArrivals
-from . import batches
+from . import batches, order
 from .arrivals import arrival_of
 from .connection import Link, Row
 from .rows import job_of, numbers, recorded, texts, uuids
 from .schema.name import Schema
 from .statements import append, collect, look, pick, workers
 from .statements import depth as counting
+from .statements import order as ordering
 
 #: Before every due time there is.
 NO_FLOOR = "-infinity"
@@ -37,6 +39,7 @@ class PostgresTransaction:
         self._schema = schema
         self._at = began
         self._collect_keys = collect_keys
+        self._waited_for: list[Job] = []
 
     @property
     def at(self) -> datetime:
@@ -93,13 +96,14 @@ class PostgresTransaction:
         if wanted.limit <= 0 or not wanted.queues or not wanted.names:
             return ()
         rows = self._ask(
-            pick.claim,
+            pick.claim_others if wanted.without else pick.claim,
             {
                 "queues": texts(wanted.queues),
                 "names": texts(wanted.names),
                 "since": NO_FLOOR if wanted.since is None else wanted.since,
                 "limit": wanted.limit,
                 "suspects": max(0, wanted.suspects),
+                **({"without": texts(wanted.without)} if wanted.without else {}),
                 "format": FORMAT,
             },
         )
@@ -138,6 +142,24 @@ class PostgresTransaction:
             # What was committed late waits for the next group, so that each is in order.
             taken += [each for each in its_ids if newest is None or each > newest]
         return self._take(usable, taken)
+
+    def ahead(self, jobs: Sequence[Job], settled: Mapping[str, int]) -> Mapping[UUID, Ahead]:
+        """What these claimed jobs, with ordering keys or parents, find before them."""
+        return order.ahead(self._ask, self._schema, jobs, settled)
+
+    def waited_for(self) -> Sequence[Job]:
+        """The jobs that have ended in this transaction and that others wait for, each once."""
+        ended, self._waited_for = self._waited_for, []
+        return ended
+
+    def waiting(self, blockers: Sequence[UUID], parents: Sequence[UUID]) -> Sequence[Job]:
+        """The jobs that ``blockers`` block, and those blocked or held that come after others."""
+        params = {"blockers": uuids(blockers), "parents": uuids(parents)}
+        return self._jobs(self._ask(ordering.waiting, params))
+
+    def stranded(self, limit: int) -> Sequence[Job]:
+        """Blocked jobs whose blocker has no row any more, locked; there should be none."""
+        return self._jobs(self._ask(ordering.stranded, {"limit": limit, "format": FORMAT}))
 
     def overdue(self, limit: int) -> Sequence[Job]:
         """Leased jobs whose lease has ended, of any queue and name, locked in order of id."""
@@ -206,8 +228,12 @@ class PostgresTransaction:
         self, statement: Callable[[Schema], str], changes: list[Change], params: Mapping[str, Any]
     ) -> list[Change]:
         """Run one compare-and-set, then what its hits have to tell beyond their first event."""
-        ((at, hits, ids),) = self._ask(statement, params)
+        ((at, hits, ids, waited_for),) = self._ask(statement, params)
         self._moved_to(at)
+        if waited_for:
+            marked: set[UUID] = set(waited_for)
+            after = (each.after for each in changes if each.after.spec.id in marked)
+            self._waited_for += [job for job in after if job.state in ENDED]
         missed: list[Change] = []
         if hits < len(changes):
             stood: set[UUID] = set(ids or ())
@@ -223,8 +249,9 @@ class PostgresTransaction:
             return []
         arrivals: dict[Row, list[Any]] = {}
         for row in self._ask(collect.take_items, {"ids": numbers(ids)}):
-            item_id, at, *key, item, spec = row
-            arrivals.setdefault(tuple(key), []).append(arrival_of(item_id, at, item, spec))
+            item_id, at, *key, item, spec, sequence = row
+            arrival = arrival_of(item_id, at, item, spec, sequence)
+            arrivals.setdefault(tuple(key), []).append(arrival)
         return [
             KeyArrivals(group, tuple(arrivals[key]))
             for key, group in groups.items()

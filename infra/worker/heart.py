@@ -22,8 +22,8 @@ from ...domain.pacing import Observer, renew_until
 from ...domain.values import ExpiryCause
 from ..documents import dumps
 from ..ports import Evidence, Store
+from .expiry import expire_all
 from .settings import WorkerSettings
-from .tick import expire_all
 
 LEASES_MAX = 10_000
 BURIAL_BATCH = 1_000

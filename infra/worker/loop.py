@@ -20,10 +20,11 @@ from ..ports import Outlook, Store, Stranger
 from .answers import Entry, Write
 from .bell import Bell
 from .executor import Executor
+from .expiry import sweep
 from .logs import log, log_changes, log_refusals
 from .outage import Outage
 from .settings import WorkerSettings
-from .tick import Ask, Ticked, Ticker, sweep
+from .tick import Ask, Ticked, Ticker
 
 #: After a change an idle worker looks at what is next, but not more often than this.
 LOOK_SECONDS_MIN = 0.05

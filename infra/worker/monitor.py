@@ -18,6 +18,7 @@ from ...projections.depth import Depth
 from ..app.logs import get_logger
 from ..ports import Store, StoreUnavailable
 from .failure import describe
+from .order import free_stranded
 
 EVERY_SECONDS = 60.0
 DUTY = "monitoring line"
@@ -90,7 +91,16 @@ class Monitor:
         if counted is None:
             return left
         say(counted)
+        self._free_stranded()
         return self.every
+
+    def _free_stranded(self) -> None:
+        store = self.store()
+        try:
+            free_stranded(store)
+        finally:
+            with suppress(StoreUnavailable):
+                store.close()
 
 
 def say(depth: Depth) -> None:

@@ -12,21 +12,26 @@ from uuid import UUID
 
 from attrs import define, evolve, field, frozen
 
-from ...domain.admission import admit, suspects_allowed
-from ...domain.commands import ExpireLease, Release, TakeLease
+from ...domain.admission import admit, is_suspect, suspects_allowed
+from ...domain.commands import Release, TakeLease
 from ...domain.decide import change
 from ...domain.decide.collection import collect
-from ...domain.errors import EffectRefused
 from ...domain.job import Job
 from ...domain.log import Change
-from ...domain.states import State
-from ...domain.values import ExpiryCause, ReleaseReason
+from ...domain.passing import Passing
+from ...domain.states import ENDED, State
+from ...domain.values import ReleaseReason
 from ..ports import Claim, DataRefused, Store, StoreUnavailable, Transaction
-from .answers import Broke, Entry, Report, Write
+from .answers import Entry
+from .isolate import isolated
+from .order import go_on, line_up
 from .settings import WorkerSettings
 from .settle import Settled, settle
 
 FLOOR_MARGIN = timedelta(seconds=1)
+#: A batch of jobs that have to wait is read on from, so many at once, so many times in one tick.
+READ_ON_JOBS = 500
+ROUNDS_MAX = 3
 
 
 @frozen
@@ -52,6 +57,7 @@ class Ticked:
 
     ``lost`` are running jobs whose lease is another's by now.  ``inbox_refused`` is the reason when
     the store refused what collecting made of the inbox; the rest of the tick was done without it.
+    ``freed`` jobs had waited for one that has ended.
     """
 
     leased: tuple[Job, ...] = ()
@@ -62,13 +68,15 @@ class Ticked:
     more: bool = False
     buried: bool = False
     inbox_refused: str | None = None
+    freed: int = 0
 
 
 @define
 class Ticker:
     """One worker's ticks on one store.
 
-    ``crowded`` tells that due jobs stand about which this worker must leave alone.
+    ``crowded`` tells that due jobs stand about which this worker must leave alone; ``keys`` are the
+    ordering keys that it passes over for a moment.
     """
 
     store: Store
@@ -78,10 +86,12 @@ class Ticker:
     settings: WorkerSettings
     new_id: Callable[[], UUID]
     crowded: bool = False
+    keys: Passing = field(factory=Passing)
     _doubt: bool = False
     _floor: datetime | None = None
     _base: datetime | None = None
     _turn: int = 0
+    _at: datetime | None = None
 
     @property
     def in_doubt(self) -> bool:
@@ -90,6 +100,8 @@ class Ticker:
 
     def tick(self, ask: Ask) -> Ticked:
         """Run one tick.  Raises StoreUnavailable: then nothing is known, and the reports stay."""
+        if ask.slots > 0:
+            self._settle_a_key()
         try:
             with self.store.transaction() as tx:
                 ticked = self._steps(tx, ask)
@@ -104,20 +116,31 @@ class Ticker:
         self._doubt = False
         return ticked
 
+    def _settle_a_key(self) -> None:
+        """Wait for the producers of a key that has been busy for long, holding nothing else."""
+        if self._at is None or (wanted := self.keys.impatient(self._at)) is None:
+            return
+        key, patience = wanted
+        self.keys.waited(key, self.store.settle_key(key, patience))
+
     def _steps(self, tx: Transaction, ask: Ask) -> Ticked:
         settled = settle(tx, ask.entries, self.worker)
+        freed = go_on(tx)
         reconcile = ask.reconcile or self._doubt
         lost = self._reconcile(tx, ask, settled.again) if reconcile else ()
         if (ask.slots > 0 or reconcile) and not tx.is_alive(self.worker):
-            return Ticked(settled=settled, lost=tuple(ask.running), buried=True)
+            lost = tuple(ask.running)
+            return Ticked(settled=settled, lost=lost, buried=True, freed=len(freed))
         collected, items_left = self._collect(tx) if ask.collect else (0, False)
         leased: tuple[Job, ...] = ()
         ended: tuple[Change, ...] = ()
         more = False
         if ask.slots > 0:
             leased, ended, more = self._lease(tx, ask)
+            freed += go_on(tx) if ended else ()
         more = more or items_left
-        return Ticked(leased, settled, ended, lost, collected, more)
+        self._at = tx.at
+        return Ticked(leased, settled, ended, lost, collected, more, freed=len(freed))
 
     def _reconcile(self, tx: Transaction, ask: Ask, again: Sequence[Entry]) -> tuple[Job, ...]:
         """Which of the running jobs have lost their lease?
@@ -154,20 +177,43 @@ class Ticker:
         return taken, taken >= self.settings.collect_items
 
     def _lease(self, tx: Transaction, ask: Ask) -> tuple[tuple[Job, ...], tuple[Change, ...], bool]:
+        """Fill the free slots.  A batch that had to wait, in whole or in part, is read on from."""
         suspects = suspects_allowed(ask.running, tx.at, self.settings.suspect_seconds)
         turn = self._turn = (self._turn + 1) % max(1, len(self.queues))
         queues = self.queues[turn:] + self.queues[:turn]
         since = None if ask.full_sweep else self._floor
-        picked = tx.claim(Claim(queues, self.names, ask.slots, suspects, since))
-        admitted = admit(picked, ask.slots, suspects)
+        seen: list[Job] = []
+        took: list[Change] = []
+        passed, full, limit, slots = False, False, ask.slots, ask.slots
+        for _ in range(ROUNDS_MAX):
+            without = self.keys.keys(tx.at)
+            picked = tx.claim(Claim(queues, self.names, limit, suspects, since, without))
+            lined = line_up(tx, picked, self.worker, self.keys)
+            admitted = admit(lined.ready, slots, suspects)
+            took += self._append(tx, admitted, lined.waits)
+            seen += picked
+            slots -= len(admitted)
+            suspects -= sum(map(is_suspect, admitted))
+            passed = passed or bool(lined.passed)
+            full = len(picked) >= limit
+            if slots <= 0 or not full or not (lined.waits or lined.passed):
+                break
+            limit = max(limit, READ_ON_JOBS)
+        more = self._move_floor(tx.at, since, seen, full=full and not passed)
+        leased = tuple(each.after for each in took if each.after.state is State.LEASED)
+        ended = tuple(each for each in took if each.after.state in ENDED)
+        return leased, ended, more or (full and len(leased) < len(seen) and not passed)
+
+    def _append(
+        self, tx: Transaction, admitted: Sequence[Job], waits: Sequence[Change]
+    ) -> list[Change]:
+        """Lease the admitted, apart because that goes fast, and write down who waits."""
         take = TakeLease(tx.at, self.worker)
         changes = [change(job, take) for job in admitted]
         missed = {id(each) for each in tx.append(changes)} if changes else set[int]()
-        took = [each for each in changes if id(each) not in missed]
-        more = self._move_floor(tx.at, since, picked, full=len(picked) >= ask.slots)
-        leased = tuple(each.after for each in took if each.after.state is State.LEASED)
-        ended = tuple(each for each in took if each.after.state is not State.LEASED)
-        return leased, ended, more
+        if waits:
+            missed |= {id(each) for each in tx.append(waits)}
+        return [each for each in (*changes, *waits) if id(each) not in missed]
 
     @property
     def since(self) -> datetime | None:
@@ -206,61 +252,8 @@ class Ticker:
         The entries come first, alone; what they do not explain lies in the inbox, which is left.
         """
         if ask.entries:
-            return Ticked(settled=self._isolated(ask.entries), more=True)
+            return Ticked(settled=isolated(self.store, ask.entries, self.worker), more=True)
         if not ask.collect:
             raise StoreUnavailable(refusal.reason) from refusal
         ticked = self.tick(evolve(ask, collect=False))
         return evolve(ticked, inbox_refused=refusal.reason)
-
-    def _isolated(self, entries: Sequence[Entry]) -> Settled:
-        """Settle entries alone; a refused batch in halves until the one bad entry is failed."""
-        try:
-            with self.store.transaction() as tx:
-                return settle(tx, entries, self.worker)
-        except DataRefused as refusal:
-            if len(entries) > 1:
-                half = len(entries) // 2
-                return _joined(self._isolated(entries[:half]), self._isolated(entries[half:]))
-            return self._failed(entries[0], refusal.reason)
-
-    def _failed(self, entry: Entry, reason: str) -> Settled:
-        if isinstance(entry, Write):
-            key, seen = entry.command.key, f"the database refused it: {reason}"
-            error = EffectRefused(entry.job.id, key, seen, "Give a key and receipt of plain text")
-            return Settled(answers=[(entry, error)])
-        text = f"the database refused the end of this run: {reason}"
-        try:
-            with self.store.transaction() as tx:
-                plain = Report(entry.job, Broke(text, 0.0, retry=False))
-                return settle(tx, [plain], self.worker)
-        except DataRefused:
-            return Settled(unrecorded=[entry])
-
-
-def sweep(store: Store, limit: int) -> tuple[Change, ...]:
-    """Expire leases that have ended, of any queue and name.  One worker at a time does it."""
-    with store.transaction() as tx:
-        if not tx.lead("expiry"):
-            return ()
-        return expire_all(tx, tx.overdue(limit), ExpiryCause.LEASE_ENDED)
-
-
-def expire_all(tx: Transaction, jobs: Sequence[Job], cause: ExpiryCause) -> tuple[Change, ...]:
-    """Expire the leases of locked jobs."""
-    changes = [
-        change(job, ExpireLease(tx.at, job.lease.token, cause))
-        for job in jobs
-        if job.lease is not None
-    ]
-    missed = {id(each) for each in tx.append(changes)} if changes else set[int]()
-    return tuple(each for each in changes if id(each) not in missed)
-
-
-def _joined(one: Settled, two: Settled) -> Settled:
-    return Settled(
-        one.changes + two.changes,
-        one.refused + two.refused,
-        one.again + two.again,
-        one.unrecorded + two.unrecorded,
-        one.answers + two.answers,
-    )

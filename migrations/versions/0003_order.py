@@ -19,7 +19,19 @@ def upgrade() -> None:
         context,
         "jobs_ordering_key",
         "create index {concurrently} jobs_ordering_key on @schema@.jobs (ordering_key, seq)"
-        " where ordering_key is not null",
+        " where ordering_key is not null and (not held or on_hold is null)",
+    )
+    make_index(
+        context,
+        "jobs_running_key",
+        "create index {concurrently} jobs_running_key on @schema@.jobs (ordering_key)"
+        " where ordering_key is not null and state = 'leased'",
+    )
+    make_index(
+        context,
+        "jobs_blocked",
+        "create index {concurrently} jobs_blocked on @schema@.jobs (blocked_by)"
+        " where blocked_by is not null",
     )
     make_index(
         context,

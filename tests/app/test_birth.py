@@ -16,7 +16,7 @@ from leasebook.domain.commands import Item, OpenGroup
 from leasebook.domain.errors import InvalidValue
 from leasebook.domain.values import OnExhausted, OnExpired
 from leasebook.infra.app.ids import new_id
-from leasebook.infra.ports import Order
+from leasebook.infra.caller_ports import Order
 from leasebook.infra.postgres.accept_parts import BYTES_MAX, birth
 from leasebook.infra.postgres.callers import accept
 from leasebook.infra.postgres.schema.name import Schema
@@ -61,7 +61,6 @@ ORDERS: Mapping[str, Callable[[], Order]] = {
     "long delay": lambda: Order(spec(), delay=1e9),
     "both": lambda: Order(spec(), run_at=SOON, delay=5.0),
     "aborts": lambda: Order(spec(policy=Policy(on_expired=OnExpired.ABORT))),
-    "after": lambda: Order(spec(after=new_id())),
     "numbers": lambda: Order(spec(args='{"n":9007199254740992,"f":1e-07,"g":0.1}', priority=0)),
 }
 

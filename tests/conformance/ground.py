@@ -10,7 +10,8 @@ from typing import Any, Protocol
 from uuid import UUID
 
 from leasebook.domain.log import Recorded
-from leasebook.infra.ports import Order, Receipt, Store
+from leasebook.infra.caller_ports import Order, Receipt
+from leasebook.infra.ports import Store
 from leasebook.projections.check import KeptRow, check
 
 Accept = Callable[[Sequence[Order]], Sequence[Receipt]]

@@ -24,7 +24,8 @@ from leasebook.domain.commands import (
 from leasebook.domain.job import Group, Job, JobSpec
 from leasebook.domain.log import Change
 from leasebook.domain.values import ExpiryCause
-from leasebook.infra.ports import Claim, Enrolment, Order, Store
+from leasebook.infra.caller_ports import Order
+from leasebook.infra.ports import Claim, Enrolment, Store
 
 T = TypeVar("T")
 

@@ -9,8 +9,9 @@ from time import monotonic
 from uuid import UUID
 
 from leasebook.domain.log import Recorded
+from leasebook.infra.caller_ports import Order
 from leasebook.infra.memory import MemoryDatabase, MemoryLog, MemoryStore
-from leasebook.infra.ports import Order, Store
+from leasebook.infra.ports import Store
 from leasebook.projections.check import KeptRow
 
 from .ground import WAIT_SECONDS_MAX, Accept
@@ -55,7 +56,8 @@ class MemoryGround:
 
     def rows(self) -> dict[UUID, KeptRow]:
         return {
-            row.spec.id: KeptRow(row.seq, (row.spec, row.state)) for row in self.database.jobs()
+            row.spec.id: KeptRow(row.seq, (row.spec, row.state), row.has_waiter)
+            for row in self.database.jobs()
         }
 
     def inbox(self) -> int:

@@ -14,9 +14,10 @@ from attrs import evolve as replace
 from psycopg import sql
 
 from leasebook.domain.log import Recorded
+from leasebook.infra.caller_ports import Order, Receipt
 from leasebook.infra.codec import EventRow, decode
 from leasebook.infra.documents import decode_effects, encode_spec
-from leasebook.infra.ports import Order, Receipt, Store
+from leasebook.infra.ports import Store
 from leasebook.infra.postgres.callers import accept
 from leasebook.infra.postgres.schema.name import Schema
 from leasebook.infra.postgres.store import PostgresStore
@@ -97,12 +98,14 @@ class PostgresGround:
         names = SpecRow._fields + StateRow._fields
         columns = ", ".join(DOCUMENTS.get(name, name) for name in names)
         rows: dict[UUID, KeptRow] = {}
-        for seq, *values in self._do(f"select seq, {columns} from {{schema}}.jobs"):
+        for seq, marked, *values in self._do(
+            f"select seq, has_waiter, {columns} from {{schema}}.jobs"
+        ):
             cut = len(SpecRow._fields)
             state = StateRow(*values[cut:])
             effects = decode_effects(values[-1])
             state = state._replace(items=tuple(state.items or ()), effects=effects)
-            rows[values[0]] = KeptRow(seq, (SpecRow(*values[:cut]), state))
+            rows[values[0]] = KeptRow(seq, (SpecRow(*values[:cut]), state), marked)
         return rows
 
     def inbox(self) -> int:

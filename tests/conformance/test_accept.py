@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from leasebook.domain.errors import InvalidValue
-from leasebook.infra.ports import Order, Receipt, Store
+from leasebook.infra.caller_ports import Order, Receipt
+from leasebook.infra.ports import Store
 
 from .ground import Ground
 from .making import HOUR, SECOND, claimed, ids, items, new_spec, now, undone, wanted

@@ -14,7 +14,8 @@ from leasebook.domain.commands import CloseGroup, TakeLease
 from leasebook.domain.job import Job
 from leasebook.domain.log import Change
 from leasebook.domain.states import State
-from leasebook.infra.ports import KeyArrivals, Order, Store, Transaction
+from leasebook.infra.caller_ports import Order
+from leasebook.infra.ports import KeyArrivals, Store, Transaction
 
 from .ground import Ground
 from .making import (

@@ -13,7 +13,8 @@ from leasebook.domain.errors import IdempotencyConflict, InvalidValue, UniqueKey
 from leasebook.domain.job import Policy
 from leasebook.domain.states import State
 from leasebook.domain.values import OnConflict
-from leasebook.infra.ports import Order, Receipt, Store
+from leasebook.infra.caller_ports import Order, Receipt
+from leasebook.infra.ports import Store
 
 from .ground import Blocked, Ground
 from .making import (

@@ -228,8 +228,8 @@ def held(ground: Ground) -> dict[object, object]:
         if isinstance(event, ItemsJoined):
             event = replace(event, item_ids=tuple(item_ids[number] for number in event.item_ids))
         things["event", each.job_id, each.version] = xids[each.xid], event
-    for known, (seq, row) in rows.items():
-        things["row", known] = births[seq], row
+    for known, (seq, row, marked) in rows.items():
+        things["row", known] = births[seq], row, marked
     return things
 
 

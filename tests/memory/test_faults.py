@@ -11,9 +11,10 @@ from uuid import UUID
 import pytest
 
 from leasebook.domain import JobSpec
+from leasebook.infra.caller_ports import Order
 from leasebook.infra.memory import MemoryDatabase, MemoryLog, MemoryStore
 from leasebook.infra.memory.session import CRASHED
-from leasebook.infra.ports import Claim, Order, StoreUnavailable
+from leasebook.infra.ports import Claim, StoreUnavailable
 
 START = datetime(2030, 1, 1, tzinfo=UTC)
 CLAIM = Claim(("default",), ("work",), 10, 10)

@@ -13,8 +13,9 @@ import pytest
 from leasebook.domain import Job, JobSpec, change
 from leasebook.domain.commands import Enqueue, TakeLease
 from leasebook.domain.log import Change
+from leasebook.infra.caller_ports import Order
 from leasebook.infra.memory import MemoryDatabase, MemoryStore, MemoryTransaction, WouldBlock
-from leasebook.infra.ports import Claim, Order, StoreUnavailable
+from leasebook.infra.ports import Claim, StoreUnavailable
 
 START = datetime(2030, 1, 1, tzinfo=UTC)
 

@@ -15,7 +15,8 @@ import pytest
 from leasebook.domain import OnConflict, change
 from leasebook.domain.commands import Complete, Fail, TakeLease
 from leasebook.domain.job import Job, JobSpec
-from leasebook.infra.ports import Claim, Order
+from leasebook.infra.caller_ports import Order
+from leasebook.infra.ports import Claim
 from leasebook.infra.postgres.callers import accept
 from leasebook.infra.postgres.holders import EPOCH
 from leasebook.infra.postgres.schema.name import Schema

@@ -15,7 +15,7 @@ import psycopg
 import pytest
 
 from leasebook.domain.job import JobSpec
-from leasebook.infra.ports import Order
+from leasebook.infra.caller_ports import Order
 from leasebook.infra.postgres.accept_parts import job_columns
 from leasebook.infra.postgres.holders import EPOCH
 from leasebook.infra.postgres.schema.migrate import migrate
@@ -28,7 +28,7 @@ from .planned import Scan, scans
 GOLDEN = Path(__file__).parent / "golden"
 SCHEMA = Schema("leasebook")
 STATEMENTS: dict[str, Callable[[Schema], str]] = {
-    "keys_accept_unique": keys.accept_unique,
+    "keys_accept_keyed": keys.accept_keyed,
     "keys_holders": keys.holders,
     "keys_lock_holders": keys.lock_holders,
     "keys_reschedule": keys.reschedule,
@@ -52,15 +52,21 @@ def test_only_the_schema_differs_and_it_is_quoted(name: str) -> None:
     assert odd.replace('"Jobs-""x"""."', '"leasebook"."') == STATEMENTS[name](SCHEMA)
 
 
+KEYED = {
+    "unique_key", "ordering_key", "on_hold", "blocked_by", "blocked_due", "has_waiter",
+    "unique_key text", "ordering_key text", "on_hold text", "blocked_by uuid", "event_id",
+}  # fmt: skip
+
+
 def test_a_job_with_a_key_is_a_job_like_any_other() -> None:
     """The two statements that let jobs be born read and write the same columns, but for the key."""
-    plain, keyed = enqueue.accept_jobs(SCHEMA), keys.accept_unique(SCHEMA)
+    plain, keyed = enqueue.accept_jobs(SCHEMA), keys.accept_keyed(SCHEMA)
     for begins in ("as spec (", '"jobs" (', '"job_events" ('):
         lists = [
             {each.strip() for each in text.split(begins, 1)[1].split(")", 1)[0].split(",")}
             for text in (plain, keyed)
         ]
-        assert lists[1] - lists[0] <= {"unique_key", "unique_key text", "event_id"}
+        assert lists[1] - lists[0] <= KEYED
         assert lists[0] <= lists[1]
 
 
@@ -113,7 +119,7 @@ def test_keys_are_looked_up(full_dsn: str, size: int) -> None:
     held = {"queues": ["default"] * size, "keys": taken}
     new = {"keys": taken, "ids": [str(each.spec.id) for each in orders[:size]]}
     asked: list[tuple[Callable[[Schema], str], dict[str, Any], dict[str, int]]] = [
-        (keys.accept_unique, job_columns(orders), {"jobs": size}),
+        (keys.accept_keyed, job_columns(orders) | {"schema": "leasebook"}, {"jobs": size}),
         (keys.holders, held, {"jobs": size}),
         (keys.lock_holders, held, {"jobs": 2 * size}),
         (keys.remember, {**new, "digests": [""] * size}, {}),

@@ -15,7 +15,16 @@ import pytest
 
 from leasebook.infra.postgres.schema.name import Schema
 from leasebook.infra.postgres.settings import Settings
-from leasebook.infra.postgres.statements import append, collect, frame, look, pick, runs, workers
+from leasebook.infra.postgres.statements import (
+    append,
+    collect,
+    frame,
+    look,
+    order,
+    pick,
+    runs,
+    workers,
+)
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -34,7 +43,15 @@ STATEMENTS: dict[str, Callable[[Schema], str]] = {
     "look_rows": look.rows,
     "look_strangers": look.strangers,
     "look_streams": look.streams,
+    "order_ahead": order.ahead,
+    "order_missing": order.missing,
+    "order_mark_waited_for": order.mark_waited_for,
+    "order_quiet_key": order.quiet_key,
+    "order_stranded": order.stranded,
+    "order_try_keys": order.try_keys,
+    "order_waiting": order.waiting,
     "pick_claim": pick.claim,
+    "pick_claim_others": pick.claim_others,
     "pick_holds_leases": pick.holds_leases,
     "pick_leased_by": pick.leased_by,
     "pick_overdue": pick.overdue,
@@ -54,6 +71,7 @@ STATEMENTS: dict[str, Callable[[Schema], str]] = {
 
 FRAMES = {
     "begin": frame.begin(Settings()),
+    "begin_impatient": frame.begin_impatient(Settings(), 0.2),
     "begin_light": frame.begin_light(Settings()),
     "begin_look": frame.begin_look(Settings()),
     "begin_write": frame.begin_write(Settings()),

@@ -209,7 +209,7 @@ SPOILT: list[tuple[str, Callable[[Rows], object], str]] = [
     (
         "seq",
         lambda rows: rows.update({job_id(1): rows[job_id(1)]._replace(seq=5)}),
-        "seq is 5, its birth is event 100",
+        "seq is 5, by its birth 100",
     ),
     (
         "state",

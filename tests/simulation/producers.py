@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 from attrs import define
 
 from leasebook.domain import Group, InvalidValue, JobSpec, OnExhausted, Policy
+from leasebook.infra.caller_ports import Order, Receipt
 from leasebook.infra.memory import MemoryProducer
 from leasebook.infra.memory.session import COMMITTED, Session
-from leasebook.infra.ports import Order, Receipt, StoreUnavailable
+from leasebook.infra.ports import StoreUnavailable
 
 from .scheduler import Process
 

@@ -20,7 +20,7 @@ from attrs import frozen
 from leasebook.domain.events import Event
 from leasebook.domain.evolve import fold
 from leasebook.domain.job import Job
-from leasebook.infra.ports import Receipt
+from leasebook.infra.caller_ports import Receipt
 from leasebook.infra.postgres.log import PostgresLog
 from tests.support.workers import STARTED, WorkerProcess, eventually
 

@@ -11,7 +11,7 @@ from leasebook import Book, Group, Retry
 from leasebook.domain.events import Completed, Failed, RetryScheduled
 from leasebook.domain.limits import ERROR_CHARS_MAX
 from leasebook.domain.values import Outcome
-from leasebook.infra.ports import Receipt
+from leasebook.infra.caller_ports import Receipt
 from tests.support.workers import eventually
 from tests.support.yard import Yard
 from tests.worker import app

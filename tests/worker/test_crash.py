@@ -11,7 +11,7 @@ import pytest
 
 from leasebook.domain.events import Failed, Leased, LeaseExpired
 from leasebook.domain.values import ExpiryCause, Outcome
-from leasebook.infra.ports import Receipt
+from leasebook.infra.caller_ports import Receipt
 from tests.support.workers import HEART_STARTED, STARTED, WorkerProcess, eventually, running
 from tests.support.yard import Yard
 from tests.worker import app

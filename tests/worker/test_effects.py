@@ -16,7 +16,7 @@ from leasebook.domain.events import (
     RetryScheduled,
 )
 from leasebook.domain.values import EffectKind, Outcome, ReleaseReason
-from leasebook.infra.ports import Receipt
+from leasebook.infra.caller_ports import Receipt
 from tests.support.yard import Yard
 from tests.worker import effects_app as app
 

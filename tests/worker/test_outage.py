@@ -21,7 +21,7 @@ from leasebook.infra.postgres.schema.migrate import migrate
 from leasebook.infra.postgres.server import embedded_server
 from leasebook.infra.postgres.store import PostgresStore
 from leasebook.infra.postgres.transaction import PostgresTransaction
-from leasebook.infra.worker.tick import sweep
+from leasebook.infra.worker.expiry import sweep
 from tests.plugins.database import assert_lawful
 from tests.support.servers import Outside, answers
 from tests.support.workers import eventually

@@ -12,7 +12,7 @@ from leasebook.domain.errors import InvalidValue
 from leasebook.domain.events import Completed, LeaseExpired, Released, RetryScheduled
 from leasebook.domain.values import ExpiryCause, ReleaseReason
 from leasebook.infra.app.errors import HandlerRefused
-from leasebook.infra.ports import Receipt
+from leasebook.infra.caller_ports import Receipt
 from tests.support.workers import eventually, running
 from tests.support.yard import Yard
 from tests.worker import crunch

@@ -12,7 +12,7 @@ import pytest
 
 from leasebook.domain.events import LeaseExpired
 from leasebook.domain.values import ExpiryCause
-from leasebook.infra.ports import Receipt
+from leasebook.infra.caller_ports import Receipt
 from tests.support.workers import WorkerProcess, eventually, running
 from tests.support.yard import Yard
 from tests.worker import stuck

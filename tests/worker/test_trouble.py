@@ -11,7 +11,7 @@ import pytest
 from attrs import define
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from leasebook.infra.ports import Receipt
+from leasebook.infra.caller_ports import Receipt
 from tests.support.workers import WorkerProcess, eventually, running
 from tests.support.yard import Yard
 from tests.worker import app

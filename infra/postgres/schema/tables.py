@@ -147,7 +147,15 @@ JOBS: Final = Table(
         ),
         ("index", "jobs_ordering_key"): (
             "CREATE INDEX jobs_ordering_key ON jobs USING btree (ordering_key, seq) "
-            "WHERE (ordering_key IS NOT NULL)"
+            "WHERE ((ordering_key IS NOT NULL) AND ((NOT held) OR (on_hold IS NULL)))"
+        ),
+        ("index", "jobs_running_key"): (
+            "CREATE INDEX jobs_running_key ON jobs USING btree (ordering_key) "
+            "WHERE ((ordering_key IS NOT NULL) AND (state = 'leased'::text))"
+        ),
+        ("index", "jobs_blocked"): (
+            "CREATE INDEX jobs_blocked ON jobs USING btree (blocked_by) "
+            "WHERE (blocked_by IS NOT NULL)"
         ),
         ("index", "jobs_after"): (
             "CREATE INDEX jobs_after ON jobs USING btree (after) WHERE (after IS NOT NULL)"

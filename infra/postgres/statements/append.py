@@ -1,8 +1,10 @@
 """The one write path: compare and set on ``jobs.version``, and the events, in one statement.
 
 Each statement takes its input as arrays in order of job id and answers one row: the time after the
-last lock, how many streams stood where they should, and, when some did not, the ids of those that
-did.  Rows are found by ``id = any (array[...])``, which no planner can turn round: it visits the
+last lock, how many streams stood where they should, when some did not, the ids of those that did,
+and the ids of those that other jobs wait for.
+
+Rows are found by ``id = any (array[...])``, which no planner can turn round: it visits the
 input in its order and looks each row up, so that rows are locked in order of id.  (``id = i.id``
 lets it walk the whole table instead, when its statistics still call the table empty.)
 """
@@ -14,7 +16,8 @@ from .columns import EVENT, SPEC, STATE, wrapped
 
 ANSWER = """select pg_catalog.clock_timestamp() as at,
        pg_catalog.count(*) as hits,
-       case when pg_catalog.count(*) < %(size)s then pg_catalog.array_agg(hit.id) end as ids
+       case when pg_catalog.count(*) < %(size)s then pg_catalog.array_agg(hit.id) end as ids,
+       pg_catalog.array_agg(hit.id) filter (where hit.has_waiter) as waited_for
   from hit"""
 
 #: The types in which a batch is given.  JSON arrives as text, so that it is stored as it was
@@ -71,7 +74,7 @@ with input as (
 ), hit as (
     delete from {schema.table("jobs")} as j using input as i
      where j.id = any (array[i.id]) and j.version = i.version
-    returning j.id, j.version, j.lease
+    returning j.id, j.version, j.lease, j.has_waiter
 ), logged as (
     insert into {schema.table("job_events")} (job_id, version, at, kind, lease)
     select hit.id, hit.version + 1, %(at)s::timestamptz, %(kind)s, hit.lease
@@ -96,7 +99,7 @@ with input as (
            started_at = %(at)s::timestamptz
       from input as i
      where j.id = any (array[i.id]) and j.version = i.version
-    returning j.id, j.version, j.due_at, i.data
+    returning j.id, j.version, j.due_at, i.data, false as has_waiter
 ), logged as (
     insert into {schema.table("job_events")} (job_id, version, at, kind, due_at, worker, data)
     select hit.id, hit.version, %(at)s::timestamptz, %(kind)s, hit.due_at, %(worker)s,
@@ -118,7 +121,7 @@ with input as (
 ), hit as (
     delete from {schema.table("jobs")} as j using input as i
      where j.id = any (array[i.id]) and j.version = i.expected
-    returning i.*
+    returning i.*, j.has_waiter
 ), {_logged(schema)}
 {ANSWER}
 """
@@ -138,7 +141,7 @@ with input as (
        set {assigned}
       from input as i
      where j.id = any (array[i.id]) and j.version = i.expected
-    returning i.*
+    returning i.*, j.has_waiter
 ), {_logged(schema)}
 {ANSWER}
 """
@@ -160,7 +163,7 @@ with input as (
       from unnest({_arrays(given)})
         as i ({_columns(given)})
 ), hit as materialized (
-    select pg_catalog.row_number() over (order by i.id) as place, i.*
+    select pg_catalog.row_number() over (order by i.id) as place, i.*, false as has_waiter
       from input as i
      where (select e.version from {schema.table("job_events")} as e
              where e.job_id = i.id and e.version = 1) is null

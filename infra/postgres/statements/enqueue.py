@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from ....projections.row import FORMAT, FORMAT_PLAIN
 from ..schema.name import Schema
+from .order import shared_locks
 
 
 def stamped_jobs(further: str = "") -> str:
@@ -74,18 +75,34 @@ select verdict.refused, (extract(epoch from stamp.at) * 1000000)::bigint as mome
 
 
 def accept_items(schema: Schema) -> str:
-    """Which numbers do these items get in the inbox?  They grow in the order of the input."""
+    """Which numbers do these items get in the inbox?  They grow in the order of the input.
+
+    An item of a key whose groups run one after another draws its place in that order, too, from
+    the sequence that numbers jobs, under the key's shared lock.
+    """
+    table = schema.table("job_events").replace("'", "''")
+    sequence = f"pg_catalog.pg_get_serial_sequence('{table}', 'event_id')::regclass"
     return f"""
-with arrived as (
-    insert into {schema.table("group_inbox")}
-           (format, queue, name, group_key, subject, item, spec)
-    select {FORMAT_PLAIN}, spec.queue, spec.name, spec.group_key, spec.subject, i.item::json,
-           i.spec::json
+with input as materialized (
+    select i.place, i.item::json as item, i.spec::json as document, spec.*
       from unnest(%(items)s::text::text[], %(specs)s::text::text[])
            with ordinality as i (item, spec, place)
      cross join lateral pg_catalog.json_to_record(i.spec::json)
-        as spec (queue text, name text, group_key text, subject text)
+        as spec (queue text, name text, group_key text, subject text, ordering_key text)
      order by i.place
+), {shared_locks("input.ordering_key", "input")}, arrived as (
+    insert into {schema.table("group_inbox")}
+           (format, queue, name, group_key, subject, item, spec, ordering_key, sequence)
+    select case when numbered.ordering_key is null then {FORMAT_PLAIN} else {FORMAT} end,
+           numbered.queue, numbered.name, numbered.group_key, numbered.subject, numbered.item,
+           numbered.document, numbered.ordering_key, numbered.sequence
+      from (select input.*,
+                   case when input.ordering_key is not null
+                        then pg_catalog.nextval({sequence}) end as sequence
+              from input
+             where (select locked.keys from locked) >= 0
+             order by input.place) as numbered
+     order by numbered.place
     returning id
 )
 select pg_catalog.array_agg(arrived.id order by arrived.id) as ids,

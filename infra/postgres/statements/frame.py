@@ -20,6 +20,11 @@ def begin_write(settings: Settings) -> str:
     return _frame(settings)
 
 
+def begin_impatient(settings: Settings, seconds: float) -> str:
+    """Begin what waits for a lock at most so many seconds."""
+    return f"{_frame(settings)}set local lock_timeout = {_milliseconds(seconds)};\n"
+
+
 def begin_light(settings: Settings) -> str:
     """Begin a write whose loss in a crash of the server harms nobody."""
     return f"{_frame(settings)}set local synchronous_commit = off;\n"

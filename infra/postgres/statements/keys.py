@@ -8,24 +8,28 @@ because a key is taken: the caller's transaction stays whole.
 
 from __future__ import annotations
 
-from ....projections.row import FORMAT, FORMAT_PLAIN
+from ....projections.row import FORMAT, FORMAT_PLAIN, NEVER
 from ..schema.name import Schema
 from .enqueue import stamped_jobs
+from .order import shared_locks
 
 
-def accept_unique(schema: Schema) -> str:
-    """Which of these jobs, each with a unique key, are born, and who has the keys of the others?
+def accept_keyed(schema: Schema) -> str:
+    """Which of these jobs with keys are born, and who has the unique keys of the others?
 
-    ``born`` holds places, from 1; ``held`` is a document of places and holders.  A key that is
-    visibly taken is answered before a sequence number is drawn.  (Under READ COMMITTED only: an
+    ``born`` holds places, from 1; ``held`` is a document of places and holders.  A unique key that
+    is visibly taken is answered before a sequence number is drawn.  (Under READ COMMITTED only: an
     older snapshot may show a holder that has ended, so there the index alone is asked.)  A place in
-    neither met a holder that this statement could not see.  The rest is as in ``accept_jobs``, but
-    that the row comes first and its number with it, since only the row can meet a conflict.
+    neither met a holder that this statement could not see.  Numbers are drawn under the shared
+    locks of the ordering keys, which are kept to the end of the transaction.  The rest is as in
+    ``accept_jobs``, but that the row comes first and its number with it, since only the row can
+    meet a conflict.
     """
     table = schema.table("job_events").replace("'", "''")
     sequence = f"pg_catalog.pg_get_serial_sequence('{table}', 'event_id')::regclass"
+    columns = ", unique_key text, ordering_key text, on_hold text, blocked_by uuid"
     return f"""
-{stamped_jobs(", unique_key text")}), seen as materialized (
+{stamped_jobs(columns)}), seen as materialized (
     select input.*, j.holder
       from input
       left join lateral (
@@ -37,22 +41,30 @@ def accept_unique(schema: Schema) -> str:
            ) as j on true
      where not (select refused from verdict)
      order by input.place
-), numbered as materialized (
+), {shared_locks("input.ordering_key", "input")}, numbered as materialized (
     select free.*, pg_catalog.nextval({sequence}) as seq
-      from (select seen.* from seen where seen.holder is null order by seen.place) as free
+      from (select seen.*, seen.id = any (array(
+                   select s.blocked_by from seen as s where s.blocked_by is not null)) as has_waiter
+              from seen
+             where seen.holder is null and (select locked.keys from locked) >= 0
+             order by seen.place) as free
 ), born as (
     insert into {schema.table("jobs")} (
            seq, format, id, queue, priority, name, args, enqueued_at, retries, timeout,
-           lease_seconds, on_exhausted, label, owner, subject, expires_at, unique_key, on_expired,
-           after, version, state, due_at, at, items)
+           lease_seconds, on_exhausted, label, owner, subject, expires_at, on_expired, after,
+           unique_key, ordering_key, on_hold, blocked_by, blocked_due, has_waiter,
+           version, state, due_at, at, items)
     select n.seq,
-           case when n.on_expired is null and n.after is null
+           case when n.on_expired is null and n.after is null and n.ordering_key is null
                 then {FORMAT_PLAIN} else {FORMAT} end,
            n.id, n.queue, n.priority, n.name, n.args, n.at, n.retries, n.timeout,
-           n.lease, n.on_exhausted, n.label, n.owner, n.subject, n.expires_at, n.unique_key,
-           n.on_expired, n.after, 1, 'queued', n.due_at, n.at, '{{}}'
+           n.lease, n.on_exhausted, n.label, n.owner, n.subject, n.expires_at, n.on_expired,
+           n.after, n.unique_key, n.ordering_key, n.on_hold, n.blocked_by,
+           case when n.blocked_by is not null then n.due_at end, n.has_waiter, 1, 'queued',
+           case when n.blocked_by is null then n.due_at else '{NEVER.isoformat()}' end,
+           n.at, '{{}}'
       from numbered as n
-     order by n.queue collate "C", n.unique_key collate "C", n.place
+     order by (n.unique_key is not null), n.queue collate "C", n.unique_key collate "C", n.place
         on conflict (queue, unique_key) where unique_key is not null do nothing
     returning id
 ), logged as (
@@ -121,10 +133,12 @@ with input as (
         as i (id, version, at, due_at)
 ), hit as (
     update {schema.table("jobs")} as j
-       set version = i.version + 1, at = i.at, due_at = i.due_at
+       set version = i.version + 1, at = i.at,
+           due_at = case when j.blocked_by is null then i.due_at else j.due_at end,
+           blocked_due = case when j.blocked_by is not null then i.due_at end
       from input as i
      where j.id = any (array[i.id]) and j.version = i.version
-    returning j.id, j.version, j.at, j.due_at
+    returning j.id, j.version, j.at, i.due_at
 ), logged as (
     insert into {schema.table("job_events")} (job_id, version, at, kind, due_at)
     select hit.id, hit.version, hit.at, %(kind)s, hit.due_at
@@ -176,9 +190,10 @@ def _document(args: str) -> str:
     """
     times = ",\n".join(
         f"       '{name}', (extract(epoch from j.{name}) * 1000000)::bigint"
-        for name in ("enqueued_at", "expires_at", "at", "due_at")
+        for name in ("enqueued_at", "expires_at", "at")
     )
     return f"""pg_catalog.json_build_object(
        'id', j.id, 'name', j.name, 'queue', j.queue, 'unique_key', j.unique_key,
        'state', j.state, 'version', j.version, 'held', j.held, 'args', {args},
+       'due_at', (extract(epoch from coalesce(j.blocked_due, j.due_at)) * 1000000)::bigint,
 {times})"""

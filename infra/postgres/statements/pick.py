@@ -12,6 +12,12 @@ from .columns import SUSPECT, WAITING, job_columns
 NO_FLOOR = "'-infinity'"
 
 
+def claim_others(schema: Schema) -> str:
+    """As ``claim``, without the jobs of the ordering keys ``without``."""
+    others = "(j.ordering_key is null or j.ordering_key <> all (%(without)s::text[]))"
+    return _claim(schema, f"{WAITING} and {others}", f"{SUSPECT} and {others}")
+
+
 def claim(schema: Schema) -> str:
     """The first due waiting jobs in claim order: by priority, then queue as given, then age.
 
@@ -20,6 +26,10 @@ def claim(schema: Schema) -> str:
     locked, and what others hold is stepped over.  Suspects have an index of their own; the few
     that are allowed are found without a lock, and locked if the limit leaves them a place.
     """
+    return _claim(schema, WAITING, SUSPECT)
+
+
+def _claim(schema: Schema, waiting: str, suspect: str) -> str:
     return f"""
 with clock as materialized (
     select pg_catalog.clock_timestamp() as at
@@ -32,7 +42,7 @@ with clock as materialized (
 ), plain as materialized (
     select driver.place, picked.*
       from driver
-     cross join lateral ({_range(schema, WAITING, "%(since)s", "%(limit)s")}
+     cross join lateral ({_range(schema, waiting, "%(since)s", "%(limit)s")}
               for update skip locked
            ) as picked
      limit %(limit)s
@@ -44,7 +54,7 @@ with clock as materialized (
 ), doubted as materialized (
     select driver.place, picked.id, picked.version, picked.due_at, picked.seq
       from driver
-     cross join lateral ({_range(schema, SUSPECT, NO_FLOOR, "%(suspects)s")}
+     cross join lateral ({_range(schema, suspect, NO_FLOOR, "%(suspects)s")}
            ) as picked
      limit %(suspects)s
 ), suspect as materialized (

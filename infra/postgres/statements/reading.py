@@ -71,7 +71,7 @@ select e.job_id, e.version, e.event_id, e.xid, {", ".join(f"e.{name}" for name i
 def rows(schema: Schema) -> str:
     """The whole claim table with its sequence numbers and what it keeps beside the job."""
     return f"""
-select j.seq, j.suspect, {job_columns("j")}
+select j.seq, j.suspect, j.has_waiter, {job_columns("j")}
   from {schema.table("jobs")} as j
 """
 

@@ -26,7 +26,7 @@ with input as (
               blocked_by, blocked_due, effects, has_row, event_kind, event_at, event_due_at,
               event_lease, event_worker, event_data)
 ), hit as materialized (
-    select pg_catalog.row_number() over (order by i.id) as place, i.*
+    select pg_catalog.row_number() over (order by i.id) as place, i.*, false as has_waiter
       from input as i
      where (select e.version from "leasebook"."job_events" as e
              where e.job_id = i.id and e.version = 1) is null
@@ -62,5 +62,6 @@ with input as (
 )
 select pg_catalog.clock_timestamp() as at,
        pg_catalog.count(*) as hits,
-       case when pg_catalog.count(*) < %(size)s then pg_catalog.array_agg(hit.id) end as ids
+       case when pg_catalog.count(*) < %(size)s then pg_catalog.array_agg(hit.id) end as ids,
+       pg_catalog.array_agg(hit.id) filter (where hit.has_waiter) as waited_for
   from hit

@@ -3,7 +3,7 @@ with input as (
 ), hit as (
     delete from "leasebook"."jobs" as j using input as i
      where j.id = any (array[i.id]) and j.version = i.version
-    returning j.id, j.version, j.lease
+    returning j.id, j.version, j.lease, j.has_waiter
 ), logged as (
     insert into "leasebook"."job_events" (job_id, version, at, kind, lease)
     select hit.id, hit.version + 1, %(at)s::timestamptz, %(kind)s, hit.lease
@@ -11,5 +11,6 @@ with input as (
 )
 select pg_catalog.clock_timestamp() as at,
        pg_catalog.count(*) as hits,
-       case when pg_catalog.count(*) < %(size)s then pg_catalog.array_agg(hit.id) end as ids
+       case when pg_catalog.count(*) < %(size)s then pg_catalog.array_agg(hit.id) end as ids,
+       pg_catalog.array_agg(hit.id) filter (where hit.has_waiter) as waited_for
   from hit

@@ -10,7 +10,7 @@ with input as (
            started_at = %(at)s::timestamptz
       from input as i
      where j.id = any (array[i.id]) and j.version = i.version
-    returning j.id, j.version, j.due_at, i.data
+    returning j.id, j.version, j.due_at, i.data, false as has_waiter
 ), logged as (
     insert into "leasebook"."job_events" (job_id, version, at, kind, due_at, worker, data)
     select hit.id, hit.version, %(at)s::timestamptz, %(kind)s, hit.due_at, %(worker)s,
@@ -19,5 +19,6 @@ with input as (
 )
 select pg_catalog.clock_timestamp() as at,
        pg_catalog.count(*) as hits,
-       case when pg_catalog.count(*) < %(size)s then pg_catalog.array_agg(hit.id) end as ids
+       case when pg_catalog.count(*) < %(size)s then pg_catalog.array_agg(hit.id) end as ids,
+       pg_catalog.array_agg(hit.id) filter (where hit.has_waiter) as waited_for
   from hit

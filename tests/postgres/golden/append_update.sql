@@ -34,7 +34,7 @@ with input as (
            effects = coalesce(i.effects::json, j.effects)
       from input as i
      where j.id = any (array[i.id]) and j.version = i.expected
-    returning i.*
+    returning i.*, j.has_waiter
 ), logged as (
     insert into "leasebook"."job_events" (job_id, version, kind, at, due_at, lease, worker, data)
     select hit.id, hit.expected + 1,
@@ -44,5 +44,6 @@ with input as (
 )
 select pg_catalog.clock_timestamp() as at,
        pg_catalog.count(*) as hits,
-       case when pg_catalog.count(*) < %(size)s then pg_catalog.array_agg(hit.id) end as ids
+       case when pg_catalog.count(*) < %(size)s then pg_catalog.array_agg(hit.id) end as ids,
+       pg_catalog.array_agg(hit.id) filter (where hit.has_waiter) as waited_for
   from hit

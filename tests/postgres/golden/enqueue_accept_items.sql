@@ -1,13 +1,27 @@
-with arrived as (
-    insert into "leasebook"."group_inbox"
-           (format, queue, name, group_key, subject, item, spec)
-    select 1, spec.queue, spec.name, spec.group_key, spec.subject, i.item::json,
-           i.spec::json
+with input as materialized (
+    select i.place, i.item::json as item, i.spec::json as document, spec.*
       from unnest(%(items)s::text::text[], %(specs)s::text::text[])
            with ordinality as i (item, spec, place)
      cross join lateral pg_catalog.json_to_record(i.spec::json)
-        as spec (queue text, name text, group_key text, subject text)
+        as spec (queue text, name text, group_key text, subject text, ordering_key text)
      order by i.place
+), locked as materialized (
+    select pg_catalog.count(pg_catalog.pg_advisory_xact_lock_shared(pg_catalog.hashtextextended(pg_catalog.concat_ws(e'\x1f', %(schema)s::text, 'order', k.key), 0))) as keys
+      from (select distinct input.ordering_key as key from input
+             where input.ordering_key is not null order by 1) as k
+), arrived as (
+    insert into "leasebook"."group_inbox"
+           (format, queue, name, group_key, subject, item, spec, ordering_key, sequence)
+    select case when numbered.ordering_key is null then 1 else 2 end,
+           numbered.queue, numbered.name, numbered.group_key, numbered.subject, numbered.item,
+           numbered.document, numbered.ordering_key, numbered.sequence
+      from (select input.*,
+                   case when input.ordering_key is not null
+                        then pg_catalog.nextval(pg_catalog.pg_get_serial_sequence('"leasebook"."job_events"', 'event_id')::regclass) end as sequence
+              from input
+             where (select locked.keys from locked) >= 0
+             order by input.place) as numbered
+     order by numbered.place
     returning id
 )
 select pg_catalog.array_agg(arrived.id order by arrived.id) as ids,

@@ -1,10 +1,10 @@
 select pg_catalog.json_build_object(
        'id', j.id, 'name', j.name, 'queue', j.queue, 'unique_key', j.unique_key,
        'state', j.state, 'version', j.version, 'held', j.held, 'args', null::json,
+       'due_at', (extract(epoch from coalesce(j.blocked_due, j.due_at)) * 1000000)::bigint,
        'enqueued_at', (extract(epoch from j.enqueued_at) * 1000000)::bigint,
        'expires_at', (extract(epoch from j.expires_at) * 1000000)::bigint,
-       'at', (extract(epoch from j.at) * 1000000)::bigint,
-       'due_at', (extract(epoch from j.due_at) * 1000000)::bigint)::text as holder
+       'at', (extract(epoch from j.at) * 1000000)::bigint)::text as holder
   from unnest(%(queues)s::text[], %(keys)s::text[]) as k (queue, unique_key)
  cross join lateral (
        select j.* from "leasebook"."jobs" as j

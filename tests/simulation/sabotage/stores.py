@@ -10,11 +10,11 @@ from typing import Any
 from unittest.mock import patch
 
 from leasebook.domain import Change, JobSpec
+from leasebook.infra.caller_ports import Receipt
 from leasebook.infra.codec import encode
 from leasebook.infra.memory import MemoryProducer, MemoryTransaction
 from leasebook.infra.memory.session import Session
 from leasebook.infra.memory.tables import StoredEvent, StoredJob
-from leasebook.infra.ports import Receipt
 from leasebook.projections.row import to_row
 
 from .rules import Planted, always, both

@@ -15,8 +15,9 @@ from leasebook.domain.commands import Complete, ExpireLease
 from leasebook.domain.events import LeaseExpired
 from leasebook.domain.pacing import Observer, Sighting
 from leasebook.infra.ports import Store, StoreUnavailable, Transaction
-from leasebook.infra.worker import loop, settle
+from leasebook.infra.worker import loop, settle, tick
 from leasebook.infra.worker.answers import Entry, Report, Succeeded
+from leasebook.infra.worker.isolate import failed
 from leasebook.infra.worker.loop import TickLoop
 from leasebook.infra.worker.settle import Settled
 from leasebook.infra.worker.tick import Ask, Ticked, Ticker
@@ -140,14 +141,14 @@ def lost_after_leased() -> Planted:
 def refused_batch_fails_all() -> Planted:
     """When the store refuses what one run reported, every run of the batch is failed."""
 
-    def _isolated(self: Ticker, entries: Sequence[Entry]) -> Settled:
-        parts = [self._failed(entry, "refused") for entry in entries]
+    def all_failed(store: Store, entries: Sequence[Entry], worker: str) -> Settled:
+        parts = [failed(store, entry, "refused", worker) for entry in entries]
         return Settled(
             [each for part in parts for each in part.changes],
             [each for part in parts for each in part.refused],
         )
 
-    return patch.object(Ticker, "_isolated", _isolated)
+    return patch.object(tick, "isolated", all_failed)
 
 
 def late_report_hides_the_new_run() -> Planted:

@@ -1,0 +1,91 @@
+"""Which ordering keys a worker leaves alone for a while, because it could not tell who is next.
+
+A key is passed over longer each time, up to a second.  One that has been refused for a second has
+producers that overlap without a gap: waiting for a quiet instant is then worth a transaction of its
+own, and up to the number that it found there the order of the key is settled.
+
+Instants are those of the database.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+
+from attrs import define, field, frozen
+
+PASS_SECONDS_FIRST = 0.02
+PASS_SECONDS_MAX = 1.0
+IMPATIENT_SECONDS = 1.0
+PATIENCE_SECONDS_FIRST = 0.2
+PATIENCE_SECONDS_MAX = 5.0
+#: Keys that are remembered; those beyond are asked for once more.
+KEYS_MAX = 1_000
+
+
+@frozen
+class _Refused:
+    """Refused without a break ``since`` then, ``times`` times, and left alone ``until`` then."""
+
+    since: datetime
+    until: datetime
+    times: int
+
+
+@define
+class Passing:
+    """What one worker remembers of keys."""
+
+    _refused: dict[str, _Refused] = field(factory=dict[str, _Refused])
+    _settled: dict[str, int] = field(factory=dict[str, int])
+    _tries: dict[str, int] = field(factory=dict[str, int])
+
+    @property
+    def settled(self) -> dict[str, int]:
+        """The numbers up to which no producer of a key can come any more."""
+        return self._settled
+
+    def keys(self, at: datetime) -> tuple[str, ...]:
+        """The keys to be left out now."""
+        return tuple(key for key, each in self._refused.items() if each.until > at)
+
+    def refused(self, keys: Iterable[str], at: datetime) -> None:
+        """These could not be served; again after a pause that doubles."""
+        for key in keys:
+            last = self._refused.pop(key, None)
+            times = 0 if last is None else last.times + 1
+            pause = min(PASS_SECONDS_MAX, PASS_SECONDS_FIRST * 2.0 ** min(times, 10))
+            since = at if last is None else last.since
+            self._refused[key] = _Refused(since, at + timedelta(seconds=pause), times)
+        while len(self._refused) > KEYS_MAX:
+            self._forget(next(iter(self._refused)))
+
+    def served(self, keys: Iterable[str]) -> None:
+        """Of these it is known who is next."""
+        for key in keys:
+            if key in self._refused:
+                self._forget(key)
+
+    def impatient(self, at: datetime) -> tuple[str, float] | None:
+        """A key that is worth waiting for, and for how many seconds at most."""
+        young = at - timedelta(seconds=IMPATIENT_SECONDS)
+        for key, each in self._refused.items():
+            if each.since <= young and each.until <= at:
+                patience = PATIENCE_SECONDS_FIRST * 2.0 ** min(self._tries.get(key, 0), 10)
+                return key, min(PATIENCE_SECONDS_MAX, patience)
+        return None
+
+    def waited(self, key: str, newest: int | None) -> None:
+        """``key`` is settled up to ``newest``; None: its producers were still there."""
+        if newest is None:
+            self._tries[key] = self._tries.get(key, 0) + 1
+        else:
+            self._tries.pop(key, None)
+            self._settled.pop(key, None)
+            self._settled[key] = newest
+            if len(self._settled) > KEYS_MAX:
+                del self._settled[next(iter(self._settled))]
+
+    def _forget(self, key: str) -> None:
+        del self._refused[key]
+        self._tries.pop(key, None)

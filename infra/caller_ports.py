@@ -1,0 +1,56 @@
+"""What producers and askers give, and get, in a transaction of their own."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from uuid import UUID
+
+from attrs import frozen
+
+from ..domain.job import JobSpec
+from ..domain.values import OnConflict
+
+
+@frozen
+class Order:
+    """A job to be accepted in the caller's transaction, checked and complete but for its time.
+
+    The store stamps ``at`` with the database's clock: ``spec.enqueued_at`` is ignored.  It may
+    start at ``run_at``, or ``delay`` seconds after acceptance, never before it.  A spec with a
+    group goes to the inbox as one item; its ``args`` are the item.  ``on_conflict`` says what is
+    wanted when another job has ``spec.unique_key``.  The first order of an ``idempotency_key``
+    names the job of all later ones.
+    """
+
+    spec: JobSpec
+    run_at: datetime | None = None
+    delay: float = 0.0
+    on_conflict: OnConflict = OnConflict.REJECT
+    idempotency_key: str | None = None
+
+
+@frozen
+class Receipt:
+    """What the caller gets for an enqueue: it holds once the caller's transaction commits.
+
+    ``id`` is the job's id, None for an item of a group, whose job is made by a worker; then
+    ``item_id`` is its number in the inbox.  Without ``created`` the job was there before: another
+    one has the unique key and is kept or moved, or the request was made before.
+    """
+
+    id: UUID | None
+    item_id: int | None
+    xid: int
+    created: bool = True
+
+
+@frozen
+class Standing:
+    """What becomes of the work for a subject.
+
+    ``alive``: some is queued, grouped, in the inbox, leased or waiting for a retry.  ``held``:
+    some has failed and waits for an operator.
+    """
+
+    alive: bool
+    held: bool

@@ -1,0 +1,71 @@
+"""What a worker asks about the order of keys, in several statements of one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
+from uuid import UUID
+
+from ...domain.events import Completed, Failed
+from ...domain.job import Job
+from ...domain.ordering import Ahead, Found, stand
+from ...domain.states import State
+from ..codec import KINDS
+from .connection import Row
+from .rows import texts, uuids
+from .schema.name import Schema
+from .statements import order
+
+Ask: TypeAlias = Callable[[Callable[[Schema], str], Mapping[str, Any]], list[Row]]
+
+SAVEPOINT = "leasebook_order"
+ENDS = {KINDS[Completed.kind]: State.DONE, KINDS[Failed.kind]: State.FAILED}
+
+
+def ahead(
+    ask: Ask, schema: Schema, jobs: Sequence[Job], settled: Mapping[str, int]
+) -> dict[UUID, Ahead]:
+    """See ``ports.Transaction.ahead``.  The statements' order is the protocol: lock, look, mark."""
+    if not jobs:
+        return {}
+    quiet = _quiet(ask, schema, jobs)
+    found: dict[UUID, Ahead] = {}
+    asked = ask(order.ahead, {"ids": uuids([job.id for job in jobs])})
+    facts = {row[0]: row[1:] for row in asked}
+    priors: list[UUID] = []
+    parents: list[UUID] = []
+    for job in jobs:
+        parent, kind, prior, item, running, seq = facts[job.id]
+        key = job.spec.ordering_key
+        known = key is None or key in quiet or seq <= settled.get(key, 0)
+        state = ENDS.get(kind, State.QUEUED if kind else None)
+        standing = stand(job, Found(parent, state, prior, item or not known, running))
+        if standing is None:
+            continue
+        found[job.id] = standing
+        if standing.behind is not None:
+            (parents if standing.behind == parent else priors).append(standing.behind)
+    if not priors and not parents:
+        return found
+    wanted = {"ids": uuids([*priors, *parents]), "priors": uuids(priors), "parents": uuids(parents)}
+    marked = {row[0] for row in ask(order.mark_waited_for, wanted)}
+    return {
+        job_id: each
+        for job_id, each in found.items()
+        if each.behind is None or each.behind in marked
+    }
+
+
+def _quiet(ask: Ask, schema: Schema, jobs: Sequence[Job]) -> set[str]:
+    """The keys of which no producer is left.
+
+    The locks are given back at once, with a savepoint: a worker that stalls must not keep a
+    business transaction waiting.  (Whoever comes later draws a higher number.)
+    """
+    keys = sorted({job.spec.ordering_key for job in jobs if job.spec.ordering_key is not None})
+    if not keys:
+        return set()
+    ask(lambda _: f"savepoint {SAVEPOINT}", {})
+    rows = ask(order.try_keys, {"keys": texts(keys), "schema": schema.name})
+    ask(lambda _: f"rollback to savepoint {SAVEPOINT}", {})
+    return {key for (key,) in rows}

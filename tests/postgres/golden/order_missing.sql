@@ -1,0 +1,4 @@
+select i.id::text
+  from unnest(%(ids)s::text::uuid[]) as i (id)
+ where (select e.version from "leasebook"."job_events" as e
+         where e.job_id = i.id and e.version = 1) is null
