@@ -31,9 +31,9 @@ from ..domain.job import Job
 from ..domain.log import Recorded
 from ..domain.states import TRANSITIONS, WAITING
 from ..domain.values import ALWAYS_HELD, HOLDING, ExpiryCause, OnExhausted, Outcome
-from .streams import Step
+from .effects import receipts
+from .streams import Finding, Step
 
-Finding: TypeAlias = tuple[str, tuple[Recorded, ...]]
 Rule: TypeAlias = Callable[[Sequence[Step]], Iterator[Finding]]
 
 INVARIANTS: dict[str, str] = {
@@ -49,6 +49,7 @@ INVARIANTS: dict[str, str] = {
     "I11": "At the end of the log one unfinished or held job of a queue has a unique key at most.",
     "I13": "The claim table is the fold of the log: rows for unfinished and held jobs, no other.",
     "I18": "A group keeps within its size and hold, and no item is out of order or twice.",
+    "I19": "An effect is begun once, then ended; a run that leaves one in progress is uncertain.",
 }
 
 
@@ -246,4 +247,5 @@ RULES: tuple[tuple[str, Rule], ...] = (
     ("I9", in_time),
     ("I10", budget),
     ("I18", group_bounds),
+    ("I19", receipts),
 )

@@ -7,11 +7,9 @@ where PostgreSQL would wait for a row, ``Session.run`` decides what waiting mean
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from functools import update_wrapper
 from itertools import islice
-from typing import Concatenate, ParamSpec, TypeVar
 from uuid import UUID
 
 from ...domain.events import ItemsJoined
@@ -28,21 +26,9 @@ from .order import ahead, waiting_rows
 from .picking import by_key, due_jobs, group_of, leased_jobs, open_groups, take_free
 from .reading import arrival, recorded
 from .session import Session
+from .statement import statement
 from .storable import check_event, check_row
 from .tables import StoredEvent, StoredJob
-
-P = ParamSpec("P")
-R = TypeVar("R")
-T = TypeVar("T", bound="MemoryTransaction")
-
-
-def statement(method: Callable[Concatenate[T, P], R]) -> Callable[Concatenate[T, P], R]:
-    """Run a method as one statement: alone, and again from its start when it had to wait."""
-
-    def run(self: T, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        return self.session.run(method.__name__, lambda: method(self, *args, **kwargs))
-
-    return update_wrapper(run, method)
 
 
 class MemoryTransaction:

@@ -20,6 +20,7 @@ from leasebook.infra.app.run import Run
 from leasebook.infra.app.signals import Fail, RateLimited, RetryIn, Snooze
 
 from .doubles import VirtualLoop
+from .outside import Outside
 from .profile import Profile
 from .scheduler import Process, Scheduler
 
@@ -68,6 +69,7 @@ class Script:
         self._profile = profile
         self.poison: set[UUID] = set()
         self.ledger: list[Effect] = []
+        self.outside = Outside(scheduler, profile)
 
     def begin(self, job: Job, process: Process) -> Effect:
         """A run begins."""
@@ -153,6 +155,7 @@ class ScriptedType(JobType):
             except asyncio.CancelledError:
                 if plan.ending != "handler stubborn":
                     raise
+            await script.outside.coroutine(run)
             match plan.ending:
                 case "handler stubborn":
                     await _stubborn()
@@ -174,6 +177,7 @@ class ScriptedType(JobType):
         effect, plan = script.begin(job, self._process), script.draw(job)
         try:
             self._sleep(run, plan.seconds)
+            script.outside.blocking(run)
             if plan.ending == "handler killed its worker":
                 self._process.dying = True
                 scheduler.pause()

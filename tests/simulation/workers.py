@@ -16,6 +16,7 @@ from leasebook.infra.worker.tick import Ticked, Ticker
 
 from .doubles import VirtualEvent, VirtualLoop, VirtualThreads
 from .handlers import ScriptedType
+from .outside import VirtualWriter
 from .scheduler import Process
 
 if TYPE_CHECKING:
@@ -121,6 +122,7 @@ class WorkerProcess:
         }
         self.executor = Executor(self.loop.face, self.bell, handlers, world.settings.begin)
         self.executor._threads = VirtualThreads(self._start_thread)  # pyright: ignore[reportPrivateUsage]
+        self.executor._writer = VirtualWriter(self.bell, scheduler)  # pyright: ignore[reportPrivateUsage]
         self.ticks: ObservedLoop | None = None
         self._done = VirtualEvent(scheduler)
         world.processes.append(process)

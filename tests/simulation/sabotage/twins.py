@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from . import rules, stores, workers
+from . import effects, rules, stores, workers
 from .rules import Planted
 
 #: Each with the faults that bring it out, so that few worlds are enough.
@@ -44,4 +44,7 @@ TWINS: dict[Callable[[], Planted], tuple[str, ...]] = {
         "handler stubborn",
     ),
     workers.trusts_the_bell: ("wake-up lost",),
+    effects.begun_before_the_commit: ("cut before commit",),
+    effects.uncertain_is_released_on_retry: ("effect answer lost",),
+    effects.effects_without_fencing: ("database clock jumped", "handler slow past its lease"),
 }
