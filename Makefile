@@ -33,9 +33,9 @@ test: install ## Run all tests
 test-fast: install ## Run the tests that kill nothing
 	$(BIN)/pytest -m "not fault" $(ARGS)
 
-proof: install ## Simulate a million small worlds, 20,000 examples of each state machine (hours)
+proof: install ## A million small worlds, a million histories of each state machine (hours)
 	$(BIN)/python -m tests.simulation --jobs 2 --seeds 1000000 $(ARGS)
-	$(BIN)/python -m tests.properties --jobs 2 --examples 20000
+	$(BIN)/python -m tests.properties --jobs 2 --histories 1000000
 
 test-long: install ## Claim beside 3,000,000 finished jobs
 	LEASEBOOK_TEST_DONE=3000000 $(BIN)/pytest tests/postgres/test_long_queue.py --timeout=1200 $(ARGS)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime, timedelta, timezone
+from enum import StrEnum
 from pathlib import Path
 from uuid import UUID
 
@@ -159,6 +160,16 @@ def test_every_kind_and_version_has_its_golden_file_and_sample() -> None:
     assert files == set(SAMPLES)
     assert set(KINDS.values()) <= files
     assert set(KINDS) == {event.kind for event in EVENTS}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [CloseReason, ExpiryCause, OnExhausted, Outcome, ReleaseReason],
+    ids=lambda e: e.__name__,
+)
+def test_every_word_that_an_event_may_hold_stands_in_a_golden_file(words: type[StrEnum]) -> None:
+    told = "".join(path.read_text("utf-8") for path in GOLDEN.glob("*.json"))
+    assert [word for word in words if f'"{word}"' not in told] == []
 
 
 @pytest.mark.parametrize("kind", ["leased.v2", "leased", "paused.v1", ""])

@@ -53,6 +53,13 @@ def group_life() -> Life:
     return Life().open_group(item(1), item(2)).join(item(3), seconds=5).lease(6).complete(7)
 
 
+def ordered_life(number: int, **given: Any) -> Life:
+    """A waiting job of an ordering key; a later one has a higher number."""
+    life = Life(count(1_000 * number))
+    life.do(Enqueue(at(0), spec(number, ordering_key="k", **given)))
+    return life
+
+
 def keyed_life(number: int, queue: str = "default") -> Life:
     """A waiting job with a unique key."""
     life = Life(count(1_000 * number))
@@ -118,6 +125,11 @@ PLANTED: V = [
     ("I5", lambda: broken(in_state(State.FAILED), 3, lease=None)),
     ("I6", lambda: without(full_life(), 3, 4)),
     ("I6", lambda: done_twice()),
+    ("I8", lambda: after(ordered_life(1))),
+    ("I8", lambda: after(ordered_life(1).lease(1))),
+    ("I8", lambda: after(ordered_life(1).lease(1).complete(6))),
+    ("I8", lambda: after(ordered_life(1, retries=0).lease(1).fail(2))),
+    ("I9", lambda: without(Life().enqueue().block(1).unblock(2).lease(3), 3)),
     ("I9", lambda: broken(full_life(), 5, at=at(109))),
     ("I9", lambda: broken(full_life(), 8, at=at(209))),
     ("I9", lambda: broken(Life().enqueue(expires_at=at(5)).lease(6), 2, at=at(4))),
@@ -144,6 +156,11 @@ PLANTED: V = [
     ("I18", lambda: broken(group_life(), 2, arrived=(at(-1), at(-1)))),
     ("I18", lambda: [*group_life().stream, *another_job(group_life())]),
 ]
+
+
+def after(earlier: Life) -> Log:
+    """The next job of the key starts at second 5, wherever the earlier one stands."""
+    return [*earlier.stream, *ordered_life(2).lease(5).stream]
 
 
 def done_twice() -> Log:

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 from hypothesis import settings
-from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from hypothesis.stateful import RuleBasedStateMachine
 
 from leasebook.domain import (
     ExpiryCause,
@@ -24,20 +23,29 @@ from leasebook.domain.commands import Command, Complete, ExpireLease, Fail, Rele
 from leasebook.projections.check import check
 from leasebook.projections.row import from_row, to_row
 from tests.support.lives import START, Life, at
+from tests.support.machines import (
+    STEPS_MAX,
+    among,
+    begin,
+    built,
+    either,
+    invariant,
+    rule,
+    several,
+    whole,
+)
 
 EXAMPLES = 150
 
-FIXED = st.builds(Retry, st.integers(0, 3), delay=st.sampled_from([0, 1, 60]))
-LISTED = st.builds(
-    Retry, st.integers(0, 4), delays=st.lists(st.sampled_from([0.5, 10, 90]), min_size=1)
-)
-GROWING = st.builds(
+FIXED = built(Retry, whole(0, 3), delay=among([0, 1, 60]))
+LISTED = built(Retry, whole(0, 4), delays=several(among([0.5, 10, 90]), 1, 5))
+GROWING = built(
     Retry,
-    st.integers(0, 5),
-    delay=st.sampled_from([1, 2]),
-    factor=st.sampled_from([1, 2, 10]),
-    cap=st.sampled_from([5, 50]),
-    jitter=st.sampled_from([0, 0.5]),
+    whole(0, 5),
+    delay=among([1, 2]),
+    factor=among([1, 2, 10]),
+    cap=among([5, 50]),
+    jitter=among([0, 0.5]),
 )
 
 
@@ -85,7 +93,7 @@ class Model:
 class Budgets(RuleBasedStateMachine):
     """One job that runs and fails, or is given back, or interrupted, until it ends."""
 
-    @initialize(retry=st.one_of(FIXED, LISTED, GROWING), hold=st.booleans())
+    @begin(retry=either(FIXED, LISTED, GROWING), hold=among([False, True]))
     def birth(self, retry: Retry, hold: bool) -> None:
         self.now = 0.0
         on_exhausted = OnExhausted.HOLD if hold else OnExhausted.DROP
@@ -104,7 +112,7 @@ class Budgets(RuleBasedStateMachine):
     def given(self) -> tuple[Any, int]:
         return at(self.now), self.life.token
 
-    @rule(seconds=st.sampled_from([0.4, 5, 61]))
+    @rule(seconds=among([0.4, 5, 61]))
     def time_passes(self, seconds: float) -> None:
         self.now += seconds
 
@@ -122,7 +130,7 @@ class Budgets(RuleBasedStateMachine):
         self.ask(allowed, TakeLease(at(self.now), "w"))
         model.running = model.running or allowed
 
-    @rule(again=st.booleans())
+    @rule(again=among([False, True]))
     def fail(self, again: bool) -> None:
         """The worker that ends the run brings the delay of its policy."""
         model = self.model
@@ -136,13 +144,13 @@ class Budgets(RuleBasedStateMachine):
         if not again:
             model.finish(Outcome.REJECTED)
 
-    @rule(reason=st.sampled_from(ReleaseReason), seconds=st.sampled_from([0, 7]))
+    @rule(reason=among(tuple(ReleaseReason)), seconds=among([0, 7]))
     def release(self, reason: ReleaseReason, seconds: float) -> None:
         self.ask(self.model.running, Release(*self.given(), reason, seconds))
         if self.model.running:
             self.model.give_back(self.now + seconds)
 
-    @rule(cause=st.sampled_from([ExpiryCause.WORKER_LOST, ExpiryCause.TIMED_OUT]))
+    @rule(cause=among([ExpiryCause.WORKER_LOST, ExpiryCause.TIMED_OUT]))
     def interrupt(self, cause: ExpiryCause) -> None:
         self.ask(self.model.running, ExpireLease(*self.given(), cause))
         if self.model.running:
@@ -164,7 +172,7 @@ class Budgets(RuleBasedStateMachine):
             assert job.due_at == at(model.due)
 
     @invariant()
-    def the_log_says_the_same(self) -> None:
+    def the_row_says_the_same(self) -> None:
         row = to_row(self.life.now)
         assert row is None or from_row(*row) == self.life.now
 
@@ -175,4 +183,4 @@ class Budgets(RuleBasedStateMachine):
 
 
 TestBudgets = pytest.mark.acceptance("E05")(Budgets.TestCase)
-TestBudgets.settings = settings(max_examples=EXAMPLES, stateful_step_count=40, deadline=None)
+TestBudgets.settings = settings(max_examples=EXAMPLES, stateful_step_count=STEPS_MAX, deadline=None)

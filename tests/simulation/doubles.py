@@ -21,6 +21,9 @@ from leasebook.infra.worker.threads import HandlerThreads
 
 from .scheduler import Actor, Process, Scheduler
 
+#: Short, so that an inbox that was refused is tried again within a world.
+INBOX_PAUSE_SECONDS = 3.0
+
 
 class VirtualEvent:
     """``threading.Event`` between actors."""
@@ -185,10 +188,11 @@ class VirtualTime:
 
 @contextmanager
 def virtual_time(scheduler: Scheduler) -> Generator[None]:
-    """Let the worker's code read the scheduler's clock."""
+    """Let the worker's code read the scheduler's clock, and pace itself for a short life."""
     time = VirtualTime(scheduler)
     with (
         patch.object(loop, "time", time),
+        patch.object(loop, "INBOX_PAUSE_SECONDS", INBOX_PAUSE_SECONDS),
         patch.object(executor, "time", time),
         patch.object(heart_thread, "time", time),
     ):

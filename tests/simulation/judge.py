@@ -37,6 +37,9 @@ Streams = dict[UUID, list[Recorded]]
 Runs = dict[tuple[UUID, int], list[Effect]]
 ENDS = (Completed, Failed, Released, RetryScheduled, LeaseExpired)
 
+#: A lease is short here, and its worker looks at what it holds about twice as often as it ends.
+UNDER_WAY_SECONDS_MAX = 0.25
+
 
 def judge(world: World) -> list[str]:
     """Everything that is wrong with the world as it is now, one line each."""
@@ -78,6 +81,11 @@ def committed_is_there(world: World, streams: Streams, runs: Runs) -> Iterator[s
         for order, receipt in batch.orders:
             wanted = 1 if batch.committed else 0
             if receipt.id is not None:
+                if not receipt.created:
+                    # It stands for this order if the order counts, whoever made it.
+                    if batch.committed and receipt.id not in streams:
+                        yield f"job {receipt.id}, which was to stand for another, is not there"
+                    continue
                 if (receipt.id in streams) != batch.committed:
                     yield f"job {receipt.id} of a transaction {batch.session.ended}"
                 jobs.discard(receipt.id)
@@ -89,6 +97,18 @@ def committed_is_there(world: World, streams: Streams, runs: Runs) -> Iterator[s
                 yield f"item {number} is another"
     if jobs:
         yield f"{len(jobs)} jobs that nobody enqueued"
+
+
+def one_job_for_a_request(world: World, streams: Streams, runs: Runs) -> Iterator[str]:
+    """However often a request was made, whatever its tries were answered, it is one job."""
+    answers: dict[str, set[UUID | None]] = defaultdict(set)
+    for batch in world.batches:
+        for order, receipt in batch.orders:
+            if order.idempotency_key is not None and batch.committed:
+                answers[order.idempotency_key].add(receipt.id)
+    for request, ids in answers.items():
+        if len(ids) > 1:
+            yield f"{request} became {len(ids)} jobs"
 
 
 def ended(world: World, streams: Streams, runs: Runs) -> Iterator[str]:
@@ -243,6 +263,9 @@ def leases_are_used(world: World, streams: Streams, runs: Runs) -> Iterator[str]
             holder = stream[token - 1].event
             if not isinstance(holder, Leased) or (job_id, token) in runs:
                 continue
+            under_way = world.server.times[stream[token - 1].xid] - world.second(holder.at)
+            if under_way > UNDER_WAY_SECONDS_MAX:
+                continue  # Its worker had looked for what was committed before this was.
             if holder.worker.partition("#")[0] not in world.shaken:
                 yield f"job {job_id}: lease {token} of {holder.worker} ended and was never used"
 
@@ -285,6 +308,7 @@ def effects_are_on_record(world: World, streams: Streams, runs: Runs) -> Iterato
 
 RULES: tuple[Rule, ...] = (
     committed_is_there,
+    one_job_for_a_request,
     ended,
     runs_have_leases,
     answers_are_true,

@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING
 
 from attrs import define
 
-from leasebook.domain import Group, InvalidValue, JobSpec, OnExhausted, Policy
+from leasebook.domain import (
+    Group,
+    InvalidValue,
+    JobSpec,
+    OnConflict,
+    OnExhausted,
+    Policy,
+    UniqueKeyTaken,
+)
 from leasebook.infra.caller_ports import Order, Receipt
 from leasebook.infra.memory import MemoryProducer
 from leasebook.infra.memory.session import COMMITTED, Session
@@ -21,6 +29,8 @@ if TYPE_CHECKING:
 
 LONG_SECONDS_MAX = 6.0
 SPREAD_SECONDS = 3.0
+REQUEST_TRIES = 4
+KEYS = ("k", "l")
 
 
 class Undone(Exception):
@@ -58,15 +68,30 @@ class Producer:
         chance, scheduler = world.chance, world.scheduler
         for _ in range(chance.randint(1, 2)):
             scheduler.sleep(chance.random() * SPREAD_SECONDS / 2)
-            try:
-                self._transaction()
-            except (StoreUnavailable, Undone, InvalidValue) as error:
-                scheduler.tell(f"{type(error).__name__}: {error}")
-                # Nobody knows whether it was committed; a bell too many does no harm.
-            world.ring()
+            if chance.random() < 0.8:
+                self._is_answered()
+                continue
+            request = f"request {chance.randint(1, 3)}"
+            for _ in range(REQUEST_TRIES):
+                if self._is_answered(request):
+                    break
         self.finished = True
 
-    def _transaction(self) -> None:
+    def _is_answered(self, request: str | None = None) -> bool:
+        """One transaction; whether its end is known.  Only a request may be tried again."""
+        try:
+            self._transaction(request)
+        except (Undone, InvalidValue) as error:
+            self._world.scheduler.tell(f"{type(error).__name__}: {error}")
+        except StoreUnavailable as error:
+            self._world.scheduler.tell(f"{type(error).__name__}: {error}")
+            return False
+        finally:
+            # A bell too many does no harm.
+            self._world.ring()
+        return True
+
+    def _transaction(self, request: str | None) -> None:
         world, profile = self._world, self._world.profile
         chance, scheduler = world.chance, world.scheduler
         with world.server.transaction() as connection:
@@ -74,9 +99,19 @@ class Producer:
             batch = Batch(connection.session, [])
             world.batches.append(batch)
             for _ in range(chance.randint(1, 2)):
-                orders = [self._order() for _ in range(chance.randint(1, 3))]
-                receipts: Sequence[Receipt] = caller.accept(orders)
-                batch.orders += zip(orders, receipts, strict=True)
+                if request is None:
+                    orders = [self._order() for _ in range(chance.randint(1, 3))]
+                else:
+                    orders = [self._single(request, request=request)]
+                try:
+                    receipts: Sequence[Receipt] = caller.accept(orders)
+                except UniqueKeyTaken:
+                    profile.fired["(key taken)"] += 1
+                else:
+                    batch.orders += zip(orders, receipts, strict=True)
+                    profile.fired["(stood for another)"] += sum(
+                        not each.created for each in receipts
+                    )
                 if profile.strikes("transaction long"):
                     scheduler.sleep(chance.random() * LONG_SECONDS_MAX)
             if profile.strikes("producer crashed"):
@@ -86,47 +121,64 @@ class Producer:
                 raise Undone("rolled back")
 
     def _order(self) -> Order:
+        chance = self._world.chance
+        if chance.random() < 0.4:
+            return self._item()
+        key = chance.choice(KEYS) if chance.random() < 0.2 else None
+        return self._single(key or str(next(self._world.numbers)), unique_key=key)
+
+    def _item(self) -> Order:
         world = self._world
-        chance, number = world.chance, next(world.numbers)
-        is_async, grouped = chance.random() < 0.6, chance.random() < 0.4
-        name = "async" if is_async else "blocking"
-        lease = chance.choice((1.5, 3.0))
-        policy = Policy(
-            retries=chance.choice((0, 1, 1, 2, 3)),
-            timeout=chance.choice((3.0, 5.0)),
-            lease=lease,
-            on_exhausted=chance.choice(tuple(OnExhausted)),
+        spec = JobSpec(
+            world.new_id(),
+            f"{self._style()}_group",
+            str(next(world.numbers)),
+            world.clock(),
+            policy=self._policy(),
+            owner=world.chance.choice((None, None, None, "owner")),
+            group_key=world.chance.choice(("a", "a", "b")),
+            group=world.group,
         )
-        queue, priority = chance.choice(("default", "default", "other")), chance.choice((1, 5, 9))
-        if grouped:
-            spec = JobSpec(
-                world.new_id(),
-                f"{name}_group",
-                str(number),
-                world.clock(),
-                policy=policy,
-                owner=chance.choice((None, None, None, "owner")),
-                group_key=chance.choice(("a", "a", "b")),
-                group=world.group,
-            )
-            return Order(spec)
+        return Order(spec)
+
+    def _single(
+        self, what: str, *, unique_key: str | None = None, request: str | None = None
+    ) -> Order:
+        """Orders of one key or request ask for the same, so that one may stand for the other."""
+        world = self._world
+        chance = world.chance
+        keyed = unique_key is not None or request is not None
         delay = chance.choice((0.0, 0.0, 0.0, 1.0, 3.0))
         expires_at = None
         if chance.random() < 0.15:
             expires_at = world.clock() + timedelta(seconds=delay + chance.uniform(0.2, 3.0))
         spec = JobSpec(
             world.new_id(),
-            name,
-            str(number),
+            "async" if keyed else self._style(),
+            f'"{what}"',
             world.clock(),
-            queue=queue,
-            priority=priority,
-            policy=policy,
+            queue="default" if keyed else chance.choice(("default", "default", "other")),
+            priority=chance.choice((1, 5, 9)),
+            policy=self._policy(),
             expires_at=expires_at,
+            unique_key=unique_key,
         )
         if chance.random() < 0.25:
             world.script.poison.add(spec.id)
-        return Order(spec, delay=delay)
+        conflict = OnConflict.REJECT if unique_key is None else chance.choice(tuple(OnConflict))
+        return Order(spec, None, delay, conflict, request)
+
+    def _style(self) -> str:
+        return "async" if self._world.chance.random() < 0.6 else "blocking"
+
+    def _policy(self) -> Policy:
+        chance = self._world.chance
+        return Policy(
+            retries=chance.choice((0, 1, 1, 2, 3)),
+            timeout=chance.choice((3.0, 5.0)),
+            lease=chance.choice((1.5, 3.0)),
+            on_exhausted=chance.choice(tuple(OnExhausted)),
+        )
 
 
 def a_group(window: float, max_size: int) -> Group:

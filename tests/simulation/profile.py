@@ -55,6 +55,7 @@ PRODUCER_FAULTS = (
     "transaction long",
     "transaction rolled back",
     "producer crashed",
+    "inbox refused by the store",
     "wake-up lost",
     "wake-up doubled",
 )

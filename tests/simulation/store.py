@@ -7,13 +7,15 @@ when its client goes can still go through later.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 
+from leasebook.domain import Change
+from leasebook.domain.events import ItemsJoined
 from leasebook.infra.memory import MemoryDatabase, MemoryStore, MemoryTransaction
 from leasebook.infra.memory.locks import WouldBlock
 from leasebook.infra.memory.session import COMMITTED, CRASHED, Session
-from leasebook.infra.ports import StoreUnavailable
+from leasebook.infra.ports import DataRefused, StoreUnavailable
 
 from .profile import Profile
 from .scheduler import Actor, Killed, Process, Scheduler
@@ -23,6 +25,7 @@ LOCK_TIMEOUT_SECONDS = 0.5
 IDLE_TIMEOUT_SECONDS = 1.0
 GHOST_SECONDS_MAX = 0.8
 SLOW_SECONDS_MAX = 0.4
+INBOX_REFUSED = "an item is more than an index can hold"
 
 
 class Connection:
@@ -199,6 +202,22 @@ class Server:
                 self.ended(connection)
 
 
+class SimTransaction(MemoryTransaction):
+    """A transaction of a store that now and then cannot hold what was made of the inbox."""
+
+    def __init__(self, session: Session, profile: Profile) -> None:
+        super().__init__(session)
+        self._profile = profile
+
+    def append(self, changes: Sequence[Change]) -> Sequence[Change]:
+        events = (event for each in changes for event in each.events)
+        joins = any(isinstance(event, ItemsJoined) for event in events)
+        if joins and self._profile.strikes("inbox refused by the store"):
+            self.session.rollback("rolled back because its data was refused")
+            raise DataRefused(INBOX_REFUSED)
+        return super().append(changes)
+
+
 class SimStore(MemoryStore):
     """The in-memory store on a connection that may fail."""
 
@@ -215,7 +234,7 @@ class SimStore(MemoryStore):
     def transaction(self) -> Generator[MemoryTransaction]:
         """Begin; commit when the block ends, roll back when it raises."""
         with self.server.transaction() as connection:
-            yield MemoryTransaction(connection.session)
+            yield SimTransaction(connection.session, self.server.profile)
 
 
 def _rollback(server: Server, connection: Connection, process: Process) -> Callable[[], None]:

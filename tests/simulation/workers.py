@@ -18,6 +18,7 @@ from .doubles import VirtualEvent, VirtualLoop, VirtualThreads
 from .handlers import ScriptedType
 from .outside import VirtualWriter
 from .scheduler import Process
+from .store import INBOX_REFUSED
 
 if TYPE_CHECKING:
     from .world import World
@@ -97,10 +98,12 @@ class ObservedLoop(TickLoop):
         self.world.profile.fired["(late result refused)"] += len(ticked.settled.refused)
         self.world.profile.fired["(lease lost)"] += len(ticked.lost)
         self.world.profile.fired["(declared dead)"] += ticked.buried
+        self.world.profile.fired["(inbox left alone)"] += ticked.inbox_refused is not None
         super()._take_over(ticked)
 
     def _unavailable(self, error: Exception) -> None:
-        if not isinstance(error, StoreUnavailable):
+        # What is wrong with the inbox must not keep the rest of a tick from being done.
+        if not isinstance(error, StoreUnavailable) or INBOX_REFUSED in str(error):
             self.world.scheduler.crashes.append(("tick", error))
         super()._unavailable(error)
 

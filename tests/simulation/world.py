@@ -93,6 +93,10 @@ class World:
         """The database's clock."""
         return START + timedelta(seconds=self.scheduler.now + self.skew)
 
+    def second(self, at: datetime) -> float:
+        """The scheduler's second of a time by the database's clock, if that never jumped."""
+        return (at - START).total_seconds()
+
     def new_id(self) -> UUID:
         """The next id, in the shape of a UUIDv7."""
         return UUID(int=ID_BASE + next(self._ids))

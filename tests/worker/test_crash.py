@@ -133,6 +133,22 @@ def test_a14_a_dead_worker_is_noticed_by_another_long_before_its_lease_ends(yard
         assert leased.lease_until - expired.at > timedelta(minutes=9)
 
 
+@pytest.mark.case("C02")
+def test_c02_what_a_dead_worker_held_takes_no_place_of_another(yard: Yard) -> None:
+    """The one limit there is counts runs of a worker, ``--concurrency``, and only living ones."""
+    with yard.caller() as caller:
+        held = app.gated.enqueue(caller, "go")
+    first = yard.worker("--concurrency", "1")
+    yard.began(held)
+    first.kill(heart=True)
+    with yard.caller() as caller:
+        others = [app.quick.enqueue(caller, n) for n in range(5)]
+    yard.worker("--concurrency", "1")
+    yard.open("go")
+    assert yard.all_over([held, *others]) == {"done": 6}
+    assert [len(yard.effects(each)) for each in (held, *others)] == [2, 1, 1, 1, 1, 1]
+
+
 def test_a_killed_heartbeat_child_is_replaced_and_nothing_is_lost(yard: Yard) -> None:
     with yard.caller() as caller:
         receipt = app.gated.enqueue(caller, "go")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
@@ -36,7 +37,7 @@ def ended(yard: Yard, name: str, **args: object) -> Receipt:
     return receipt
 
 
-def result(yard: Yard, receipt: Receipt) -> object:
+def result(yard: Yard, receipt: Receipt) -> Any:
     completed = yard.events(receipt)[-1]
     assert isinstance(completed, Completed)
     return json.loads(completed.result)
@@ -81,9 +82,7 @@ def test_a_decision_is_frozen_by_the_first_run(yard: Yard, name: str) -> None:
 
 @pytest.mark.acceptance("Q12")
 def test_a_key_stands_for_one_destination_and_one_kind(yard: Yard) -> None:
-    said = result(yard, ended(yard, "refuses"))
-    assert isinstance(said, list)
-    twice, destination, kind, long = said
+    twice, destination, kind, long = result(yard, ended(yard, "refuses"))
     assert "in progress in this very run" in twice
     assert "it is a call to 'chat'. Give each effect a key of its own" in destination
     assert "it is a snapshot to '-'" in kind
@@ -208,5 +207,4 @@ def test_an_error_after_it_was_done_is_kept_as_evidence(yard: Yard) -> None:
 
 def test_no_effect_begins_while_a_transaction_of_the_run_holds_its_row(yard: Yard) -> None:
     said = result(yard, ended(yard, "locks"))
-    assert isinstance(said, str)
     assert "a transaction of this run has locked the job's row. Commit or roll back first." in said

@@ -12,7 +12,7 @@ from unittest.mock import patch
 from leasebook.domain import Change, JobSpec
 from leasebook.infra.caller_ports import Receipt
 from leasebook.infra.codec import encode
-from leasebook.infra.memory import MemoryProducer, MemoryTransaction
+from leasebook.infra.memory import MemoryProducer, MemoryTransaction, keys
 from leasebook.infra.memory.session import Session
 from leasebook.infra.memory.tables import StoredEvent, StoredJob
 from leasebook.projections.row import to_row
@@ -83,3 +83,13 @@ def enqueue_beside_the_transaction() -> Planted:
         return receipt
 
     return patch.object(MemoryProducer, "_accept_item", at_once)
+
+
+def requests_are_forgotten() -> Planted:
+    """A job is made for every try of a request, because nobody notes that it was made."""
+    return patch.object(MemoryProducer, "_remember", always(None))
+
+
+def unique_keys_are_not_locked() -> Planted:
+    """Who enqueues does not ask whether somebody has the unique key."""
+    return patch.object(keys, "_lock_keys", always({}))

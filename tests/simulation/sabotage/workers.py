@@ -14,7 +14,7 @@ from leasebook.domain import Change, ExpiryCause, Job, StaleLease, change, colle
 from leasebook.domain.commands import Complete, ExpireLease
 from leasebook.domain.events import LeaseExpired
 from leasebook.domain.pacing import Observer, Sighting
-from leasebook.infra.ports import Store, StoreUnavailable, Transaction
+from leasebook.infra.ports import DataRefused, Store, StoreUnavailable, Transaction
 from leasebook.infra.worker import loop, settle, tick
 from leasebook.infra.worker.answers import Entry, Report, Succeeded
 from leasebook.infra.worker.isolate import failed
@@ -173,3 +173,15 @@ def late_report_hides_the_new_run() -> Planted:
 def trusts_the_bell() -> Planted:
     """An idle worker sleeps until it is rung."""
     return patch.object(TickLoop, "_patience", always(1e6))
+
+
+def refused_inbox_stops_the_tick() -> Planted:
+    """What the store refuses of the inbox keeps all the rest from being done, too."""
+    without = Ticker._without
+
+    def _without(self: Ticker, ask: Ask, refusal: DataRefused) -> Ticked:
+        if ask.entries or not ask.collect:
+            return without(self, ask, refusal)
+        raise StoreUnavailable(refusal.reason)
+
+    return patch.object(Ticker, "_without", _without)
