@@ -22,7 +22,7 @@ from .errors import EffectUnfinished
 from .failures import rejection
 from .redaction import reason_text
 from .results import encode_receipt
-from .writing import UNSTAMPED, EffectCommand
+from .writing import UNSTAMPED, EffectCommand, landed
 
 if TYPE_CHECKING:
     from .run import Run
@@ -145,7 +145,7 @@ class Call(Effect):
         self._enter()
         began = self._submit(self._start)
         try:
-            self._entered(await asyncio.wrap_future(began))
+            self._entered(await landed(began))
         except BaseException:
             self._not_begun(began)
             raise
@@ -163,8 +163,7 @@ class Call(Effect):
                 written = self._submit(end)
                 if isinstance(error, GeneratorExit):
                     return  # A coroutine that is being closed cannot wait.
-                # The word stands, whoever cancels the one who waits for it.
-                await asyncio.shield(asyncio.wrap_future(written))
+                await landed(written)
                 self._recorded()
         finally:
             self._left()

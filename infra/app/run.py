@@ -20,7 +20,7 @@ from .errors import NotRunning
 from .logs import get_logger
 from .mutations import Mutation
 from .results import encode_receipt, encode_result
-from .writing import UNSTAMPED, Rows, Writer
+from .writing import UNSTAMPED, Rows, Writer, landed
 
 if TYPE_CHECKING:
     from .typed import AsyncCaller, SyncCaller
@@ -162,7 +162,7 @@ class Run:
             return _stored(self.writer.wait(written), key)
 
         async def stored() -> Any:
-            return _stored(await asyncio.shield(asyncio.wrap_future(written)), key)
+            return _stored(await landed(written), key)
 
         return stored()
 
