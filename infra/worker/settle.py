@@ -128,23 +128,28 @@ def _round(tx: Transaction, pending: Pending, settled: Settled) -> Pending:
 
 
 def _asked(tx: Transaction, entry: Entry, job: Job, settled: Settled) -> Change | None:
-    """The change to append, None when there is nothing to append any more."""
-    try:
-        asked = change(job, command_for(entry, tx.at))
-        if not asked.events and isinstance(entry, Write):
-            # Done before, as far as this worker knows: is it still the one to be told so?
-            found = tx.load([job.id]).get(job.id)
-            asked = change(found, command_for(entry, tx.at))
-            if not asked.events:
-                settled.answers.append((entry, asked.after))
-                return None
-        return asked
-    except StaleLease as error:
-        _stale(tx, entry, error, settled)
-    except LeasebookError as error:
-        if not isinstance(entry, Write):
-            raise
-        settled.answers.append((entry, error))
+    """The change to append, None when there is nothing to append any more.
+
+    What this worker knows may be old: no write is refused, or taken to be done before, by that.
+    """
+    said: Job | LeasebookError = job
+    for anew in (False, True):
+        try:
+            known = tx.load([job.id]).get(job.id) if anew else job
+            asked = change(known, command_for(entry, tx.at))
+        except StaleLease as error:
+            _stale(tx, entry, error, settled)
+            return None
+        except LeasebookError as error:
+            if not isinstance(entry, Write):
+                raise
+            said = error
+        else:
+            if asked.events or not isinstance(entry, Write):
+                return asked
+            said = asked.after
+    assert isinstance(entry, Write)
+    settled.answers.append((entry, said))
     return None
 
 

@@ -256,7 +256,7 @@ def test_a_stale_owner_is_refused_whatever_it_writes(yard: Yard) -> None:
     assert told == {"posted", "effect snapshot fence mutation complete"}
     yard.open("2")
     assert yard.over(thread).outcome is Outcome.DONE
-    lines = [detail for job_id, _, detail in yard.audit("late_write_refused")]
+    lines = [detail for _, _, detail in yard.audit("late_write_refused")]
     answers = Counter(detail["answer"] for detail in lines)
     assert answers["StartEffect"] == 1
     assert answers["CompleteEffect"] == 2
