@@ -30,6 +30,7 @@ _LAZY: dict[str, str] = {
     "Retry": "leasebook.domain",
     "RetryIn": "leasebook.infra.app",
     "Run": "leasebook.infra.app",
+    "SchemaIncomplete": "leasebook.infra.postgres.schema.errors",
     "Snooze": "leasebook.infra.app",
     "StaleLease": "leasebook.domain",
     "UniqueKeyTaken": "leasebook.domain",
@@ -57,6 +58,7 @@ __all__ = [
     "Retry",
     "RetryIn",
     "Run",
+    "SchemaIncomplete",
     "Snooze",
     "StaleLease",
     "UniqueKeyTaken",
@@ -94,6 +96,9 @@ if TYPE_CHECKING:
     from leasebook.infra.caller_ports import Receipt
     from leasebook.infra.postgres.caller_errors import (
         NoTransaction,
+    )
+    from leasebook.infra.postgres.schema.errors import (
+        SchemaIncomplete,
     )
 else:
     # Hidden from type checkers, which would otherwise accept every misspelt name.

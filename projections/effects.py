@@ -1,4 +1,4 @@
-"""What must hold for the effects of a stream: I19, judged without ``decide``, which wrote it."""
+"""What must hold for the effects of a stream: I20, judged without ``decide``, which wrote it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .streams import Finding, Step
 
 
 def receipts(life: Sequence[Step]) -> Iterator[Finding]:
-    """I19: begun once, ended after its begin; a run with one in progress ends as uncertain."""
+    """I20: begun once, ended after its begin; a run with one in progress ends as uncertain."""
     begun: dict[str, Recorded] = {}
     for step in life:
         here, event = step.recorded, step.recorded.event

@@ -36,7 +36,7 @@ console = Console()
 
 def print_json(value: object) -> None:
     """One JSON document on standard output; times as RFC 3339, ids as text."""
-    click.echo(json.dumps(value, default=_plain, ensure_ascii=False, indent=2))
+    click.echo(json.dumps(value, default=plain, ensure_ascii=False, indent=2))
 
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
@@ -44,7 +44,7 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> Non
 
     A row is a line, whatever the width of the terminal: so it can be searched and copied.
     """
-    cells = [["" if value is None else _line(str(value)) for value in row] for row in rows]
+    cells = [["" if value is None else line_of(str(value)) for value in row] for row in rows]
     widths = [max(map(cell_len, column)) for column in zip(columns, *cells, strict=True)]
     numbers = [
         all(isinstance(row[index], int) for row in rows) and bool(rows)
@@ -124,12 +124,13 @@ def _code_of(error: LeasebookError) -> int:
     return UNAVAILABLE if lost else REFUSED
 
 
-def _line(text: str) -> str:
+def line_of(text: str) -> str:
     """``text`` on one line and without control characters, which a job's key may hold."""
     return "".join(each if each.isprintable() else repr(each)[1:-1] for each in text)
 
 
-def _plain(value: Any) -> object:
+def plain(value: Any) -> object:
+    """What JSON has no form for, as text: times as RFC 3339, ids.  For ``json.dumps``."""
     if isinstance(value, datetime):
         return value.isoformat()
     if isinstance(value, UUID):

@@ -30,11 +30,11 @@ class PostgresRows:
 
     def hold(self, caller: object, job: Job, *, shared: bool = False) -> Job | Awaitable[Job]:
         """Lock the row to the end of the transaction, for oneself or ``shared``; the job now."""
-        return carry(caller, _hold(self._schema, job, shared=shared))
+        return carry(self._schema, caller, _hold(self._schema, job, shared=shared))
 
     def write(self, caller: object, job: Job, command: Command) -> Job | Awaitable[Job]:
         """Decide on the job as it is now, and append; the job after."""
-        return carry(caller, _write(self._schema, job, command))
+        return carry(self._schema, caller, _write(self._schema, job, command))
 
     def transaction(self, caller: object) -> object | None:
         """What stands for the transaction that the caller has open; None when it has none."""

@@ -11,10 +11,9 @@ from collections.abc import Callable
 from datetime import datetime
 from uuid import UUID
 
-from attrs import define, evolve, field
+from attrs import define, field
 
 from ...domain.admission import is_suspect
-from ...domain.errors import LeasebookError
 from ...domain.job import Job
 from ..ports import Outlook, Store, Stranger
 from .answers import Entry, Write
@@ -25,11 +24,14 @@ from .logs import log, log_changes, log_refusals
 from .outage import Outage
 from .settings import WorkerSettings
 from .tick import Ask, Ticked, Ticker
+from .writes import as_known, reply
 
 #: After a change an idle worker looks at what is next, but not more often than this.
 LOOK_SECONDS_MIN = 0.05
 #: An inbox whose items the store refuses is left alone for so long.
 INBOX_PAUSE_SECONDS = 30.0
+#: Other workers are woken for jobs that this one cannot start, but not more often than this.
+RING_SECONDS = 0.1
 LONG_AGO = float("-inf")
 #: So many due jobs are looked through for strangers, at the start and later.
 FIRST_SAMPLE_JOBS = 20_000
@@ -50,6 +52,7 @@ class TickLoop:
     settings: WorkerSettings
     on_buried: Callable[[], str]
     on_idle: Callable[[], None]
+    on_freed: Callable[[], None] = lambda: None
     running: dict[UUID, Job] = field(factory=dict[UUID, Job])
     stopping: bool = False
     give_up_at: float = float("inf")
@@ -66,6 +69,7 @@ class TickLoop:
     _strangers: set[Stranger] = field(factory=set[Stranger])
     _reconciled_at: float = LONG_AGO
     _in_vain: int = 0
+    _rang_at: float = LONG_AGO
     _doing: str = LOOKING
     _outage: Outage = field(init=False)
 
@@ -133,14 +137,11 @@ class TickLoop:
 
         The end of a run frees its slot.  A late one frees none, but is settled like any.
         """
-        leased = self.running.get(entry.job.id)
-        if leased is not None and leased.lease == entry.job.lease:
-            if leased is not entry.job:
-                entry = evolve(entry, job=leased)
-            if not isinstance(entry, Write):
-                del self.running[leased.id]
-                if is_suspect(leased):
-                    self._more = True  # It may have kept another suspect from starting.
+        entry, is_current = as_known(entry, self.running)
+        if is_current and not isinstance(entry, Write):
+            del self.running[entry.job.id]
+            if is_suspect(entry.job):
+                self._more = True  # It may have kept another suspect from starting.
         if not isinstance(entry, Write) or entry.reply.set_running_or_notify_cancel():
             self._entries.append(entry)
 
@@ -165,10 +166,20 @@ class TickLoop:
             self._more = ticked.more
             if ticked.leased or ticked.ended:
                 self._in_vain = 0
+        self._take_over(ticked)
+        if ticked.freed:
+            self._freed(now)
         if not self._more:
             self._look_at = min(self._look_at, now + self._look_again)
-        self._take_over(ticked)
         self._recovered(TICKING)
+
+    def _freed(self, now: float) -> None:
+        """Jobs that waited for another are due now: for us, or for others when we have no slot."""
+        self._more = True
+        full = len(self.running) >= self.settings.concurrency
+        if full and now - self._rang_at >= RING_SECONDS:
+            self._rang_at = now
+            self.on_freed()
 
     @property
     def _look_again(self) -> float:
@@ -187,7 +198,7 @@ class TickLoop:
             log.warning("leases lost", runs=len(ticked.lost))
             self.executor.forget(ticked.lost)
         for write, answer in ticked.settled.answers:
-            self._answer(write, answer)
+            reply(write, answer, self.running)
         worker = self.ticker.worker
         log_changes(ticked.settled.changes, worker)
         log_changes(ticked.ended, worker)
@@ -205,16 +216,6 @@ class TickLoop:
             log.error("declared dead by another worker; starting anew", worker=worker)
             self.ticker.worker = self.on_buried()
             self._more = True
-
-    def _answer(self, write: Write, answer: Job | LeasebookError) -> None:
-        """Let the handler go on that waits for its write, and remember its job as it is now."""
-        if isinstance(answer, LeasebookError):
-            write.reply.set_exception(answer)
-            return
-        leased = self.running.get(answer.id)
-        if leased is not None and leased.lease == answer.lease and leased.version < answer.version:
-            self.running[answer.id] = answer
-        write.reply.set_result(answer)
 
     def _look(self, now: float) -> None:
         """Ask what is next: how long to sleep, whether leases ended, whether all is done."""

@@ -30,6 +30,7 @@ from ...domain.log import Change, already_recorded
 from ..documents import dumps
 from ..ports import Evidence, Transaction
 from .answers import Broke, Entry, RanOver, Report, Write, command_for
+from .evidence import of_aborts
 
 Pending: TypeAlias = list[tuple[Entry, Job]]
 
@@ -115,14 +116,16 @@ def _round(tx: Transaction, pending: Pending, settled: Settled) -> Pending:
             changes.append(asked)
     missed = tx.append(changes) if changes else ()
     lost = {id(each) for each in missed}
-    for asked in changes:
-        if id(asked) not in lost:
-            settled.changes.append(asked)
-            entry = entries[id(asked)]
-            if isinstance(entry, Write):
-                settled.answers.append((entry, asked.after))
+    stood = [each for each in changes if id(each) not in lost]
+    settled.changes.extend(stood)
+    if aborts := of_aborts(stood):
+        tx.record(aborts)
+    for asked in stood:
+        entry = entries[id(asked)]
+        if isinstance(entry, Write):
+            settled.answers.append((entry, asked.after))
     if later:
-        after = {each.after.id: each.after for each in changes if id(each) not in lost}
+        after = {each.after.id: each.after for each in stood}
         later = [(entry, after.get(job.id, job)) for entry, job in later]
     return _again(tx, missed, entries, settled) + later
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from leasebook.infra.postgres.schema.name import Schema
-from leasebook.infra.postgres.statements import reading
+from leasebook.infra.postgres.statements import reading, replaying
 
 GOLDEN = Path(__file__).parent / "golden"
 STATEMENTS: dict[str, Callable[[Schema], str]] = {
@@ -21,6 +21,8 @@ STATEMENTS: dict[str, Callable[[Schema], str]] = {
     "reading_log": reading.log,
     "reading_rows": reading.rows,
     "reading_stats": reading.stats,
+    "replaying_audit": replaying.audit,
+    "replaying_events": replaying.events,
 }
 
 

@@ -10,7 +10,16 @@ from uuid import UUID
 import pytest
 from attrs import evolve as replace
 
-from leasebook.domain import ExpiryCause, Outcome, Recorded, ReleaseReason, State, events, fold
+from leasebook.domain import (
+    ExpiryCause,
+    OnExpired,
+    Outcome,
+    Recorded,
+    ReleaseReason,
+    State,
+    events,
+    fold,
+)
 from leasebook.domain.commands import Enqueue
 from leasebook.domain.job import Policy
 from leasebook.domain.values import EffectKind
@@ -19,6 +28,7 @@ from leasebook.projections.row import to_row
 from tests.support.lives import GROUP, Life, at, in_state, item, job_id, spec
 
 Log = list[Recorded]
+SHUTDOWN = ReleaseReason.SHUTDOWN
 WORKER_LOST = ExpiryCause.WORKER_LOST
 
 
@@ -73,6 +83,7 @@ def lives() -> list[Life]:
     made.append(Life().enqueue(expires_at=at(5)).lease(6))
     made += [effect_life(), uncertain_life()]
     made.append(Life().open_group(item(7), seconds=500))  # collected after its hold
+    made.append(Life().enqueue(on_expired=OnExpired.ABORT).lease(1).fail(2).lease(70).expire(71))
     return made
 
 
@@ -140,21 +151,24 @@ PLANTED: V = [
     ("I11", lambda: [*keyed_life(1).stream, *keyed_life(2).stream]),
     ("I11", lambda: [*keyed_life(1).lease(1).fail(2).stream, *keyed_life(2).stream]),
     ("I18", lambda: broken(group_life(), 2, due_at=at(61))),
-    ("I19", lambda: without(effect_life(), 3)),
-    ("I19", lambda: without(effect_life(), 4)),
-    ("I19", lambda: without(effect_life(), 5)),
-    ("I19", lambda: without(effect_life(), 3, 4, 5)),
-    ("I19", lambda: broken(effect_life(), 6, destination="mail")),
-    ("I19", lambda: broken(effect_life(), 6, effect=EffectKind.MUTATION)),
-    ("I19", lambda: broken(effect_life(), 4, key="other")),
-    ("I19", lambda: broken(uncertain_life(), 4, outcome=Outcome.REJECTED)),
-    ("I19", lambda: leased_again(uncertain_life())),
+    ("I20", lambda: without(effect_life(), 3)),
+    ("I20", lambda: without(effect_life(), 4)),
+    ("I20", lambda: without(effect_life(), 5)),
+    ("I20", lambda: without(effect_life(), 3, 4, 5)),
+    ("I20", lambda: broken(effect_life(), 6, destination="mail")),
+    ("I20", lambda: broken(effect_life(), 6, effect=EffectKind.MUTATION)),
+    ("I20", lambda: broken(effect_life(), 4, key="other")),
+    ("I20", lambda: broken(uncertain_life(), 4, outcome=Outcome.REJECTED)),
+    ("I20", lambda: leased_again(uncertain_life())),
     ("I18", lambda: broken(group_life(), 2, item_ids=(2, 1))),
     ("I18", lambda: broken(group_life(), 2, item_ids=(1,))),
     ("I18", lambda: broken(group_life(), 3, item_ids=(2,))),
     ("I18", lambda: broken(group_life(), 3, **four_items())),
     ("I18", lambda: broken(group_life(), 2, arrived=(at(-1), at(-1)))),
     ("I18", lambda: [*group_life().stream, *another_job(group_life())]),
+    ("I19", lambda: of_a_type_that_aborts(Life().enqueue().lease(1).expire(2).lease(3))),
+    ("I19", lambda: of_a_type_that_aborts(Life().enqueue().lease(1).release(2, SHUTDOWN))),
+    ("I19", lambda: broken(in_state(State.FAILED), 3, outcome=Outcome.ABORTED, held=False)),
 ]
 
 
@@ -169,9 +183,17 @@ def done_twice() -> Log:
 
 
 def with_retries(life: Life, retries: int) -> Log:
+    return with_policy(life, Policy(retries=retries))
+
+
+def of_a_type_that_aborts(life: Life) -> Log:
+    return with_policy(life, Policy(on_expired=OnExpired.ABORT))
+
+
+def with_policy(life: Life, policy: Policy) -> Log:
     birth = life.stream[0].event
     assert isinstance(birth, events.Enqueued)
-    return broken(life, 1, spec=replace(birth.spec, policy=Policy(retries=retries)))
+    return broken(life, 1, spec=replace(birth.spec, policy=policy))
 
 
 def four_items() -> dict[str, object]:

@@ -7,7 +7,8 @@ whether it came to its end.  The log is judged by it.
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
 from random import Random
 from typing import Any
 from uuid import UUID
@@ -51,6 +52,15 @@ class Effect:
     began: float
     ended: float | None = None
     ending: str | None = None
+
+    @contextmanager
+    def raising(self) -> Generator[None]:
+        """What is raised here is the end of the run, by its own doing."""
+        try:
+            yield
+        except Exception:
+            self.ending = "raised"
+            raise
 
     @property
     def over(self) -> float:
@@ -155,7 +165,8 @@ class ScriptedType(JobType):
             except asyncio.CancelledError:
                 if plan.ending != "handler stubborn":
                     raise
-            await script.outside.coroutine(run)
+            with effect.raising():
+                await script.outside.coroutine(run)
             match plan.ending:
                 case "handler stubborn":
                     await _stubborn()
@@ -177,7 +188,8 @@ class ScriptedType(JobType):
         effect, plan = script.begin(job, self._process), script.draw(job)
         try:
             self._sleep(run, plan.seconds)
-            script.outside.blocking(run)
+            with effect.raising():
+                script.outside.blocking(run)
             if plan.ending == "handler killed its worker":
                 self._process.dying = True
                 scheduler.pause()

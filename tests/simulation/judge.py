@@ -15,8 +15,6 @@ from uuid import UUID
 from leasebook.domain import ExpiryCause, Outcome, Recorded, ReleaseReason, State, fold
 from leasebook.domain.events import (
     Completed,
-    EffectCompleted,
-    EffectStarted,
     Failed,
     ItemsJoined,
     Leased,
@@ -28,13 +26,15 @@ from leasebook.infra.memory import MemoryLog
 from leasebook.projections.check import KeptRow, check
 
 from .handlers import Effect
-from .outside import Call
+from .lived import interrupted_is_not_repeated, waits_add_up
+from .receipts import effects_are_made_once, effects_are_on_record
 
 if TYPE_CHECKING:
     from .world import World
 
 Streams = dict[UUID, list[Recorded]]
 Runs = dict[tuple[UUID, int], list[Effect]]
+INTERRUPTED = (Outcome.LOST, Outcome.ABORTED)
 ENDS = (Completed, Failed, Released, RetryScheduled, LeaseExpired)
 
 #: A lease is short here, and its worker looks at what it holds about twice as often as it ends.
@@ -256,7 +256,7 @@ def leases_are_used(world: World, streams: Streams, runs: Runs) -> Iterator[str]
     for job_id, stream in streams.items():
         for each in stream:
             event = each.event
-            lost = isinstance(event, Failed) and event.outcome is Outcome.LOST
+            lost = isinstance(event, Failed) and event.outcome in INTERRUPTED
             if not (lost or isinstance(event, LeaseExpired)) or event.lease is None:  # type: ignore[union-attr]
                 continue
             token = event.lease  # type: ignore[union-attr]
@@ -268,42 +268,6 @@ def leases_are_used(world: World, streams: Streams, runs: Runs) -> Iterator[str]
                 continue  # Its worker had looked for what was committed before this was.
             if holder.worker.partition("#")[0] not in world.shaken:
                 yield f"job {job_id}: lease {token} of {holder.worker} ended and was never used"
-
-
-def effects_are_made_once(world: World, streams: Streams, runs: Runs) -> Iterator[str]:
-    """No call is made again but after the outside has certainly refused it."""
-    last: dict[tuple[UUID, str], Call] = {}
-    for call in world.script.outside.calls:
-        before = last.get((call.job_id, call.key))
-        if before is not None and before.ending != "refused":
-            yield f"job {call.job_id}: effect {call.key} was made again, it was {before.ending}"
-        last[call.job_id, call.key] = call
-
-
-def effects_are_on_record(world: World, streams: Streams, runs: Runs) -> Iterator[str]:
-    """No call is made before its begin is committed, and receipts tell of calls that were made."""
-    outside = world.script.outside
-    for call in outside.calls:
-        begun = [
-            world.server.times[each.xid]
-            for each in streams.get(call.job_id, [])
-            if isinstance(each.event, EffectStarted)
-            and (each.event.lease, each.event.key) == (call.token, call.key)
-        ]
-        if not begun or min(begun) > call.began:
-            yield f"job {call.job_id}: effect {call.key} was made before it was begun"
-    made = [each for each in outside.calls if each.ending == "done"]
-    done = {(each.job_id, each.key): str(each.number) for each in made}
-    for job_id, stream in streams.items():
-        for each in stream:
-            event = each.event
-            if not isinstance(event, EffectCompleted):
-                continue
-            if event.receipt != done.get((job_id, event.key)):
-                yield f"job {job_id}: effect {event.key} has a receipt of no call"
-    for job_id, key, receipt in outside.told:
-        if str(receipt) != done.get((job_id, key)):
-            yield f"job {job_id}: effect {key} was said to be done, with another receipt"
 
 
 RULES: tuple[Rule, ...] = (
@@ -318,6 +282,8 @@ RULES: tuple[Rule, ...] = (
     suspects_run_alone,
     nothing_expired_runs,
     leases_are_used,
+    interrupted_is_not_repeated,
+    waits_add_up,
     effects_are_made_once,
     effects_are_on_record,
 )
