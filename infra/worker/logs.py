@@ -34,7 +34,7 @@ def _log_end(job: Job, event: Event) -> None:
         case Failed():
             attempts = f"{job.attempts}/{job.spec.policy.retries + 1}"
             facts.update(attempts=attempts, outcome=event.outcome, error=event.error)
-            if event.outcome in HOLDING:
+            if event.outcome in HOLDING or event.outcome is Outcome.UNCERTAIN:
                 log.error(IMPORTANT, **facts)
             elif event.outcome is Outcome.ABORTED:
                 log.error(ABORTED, **facts)
