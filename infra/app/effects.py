@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from ...domain.commands import CompleteEffect, ReleaseEffect, StartEffect
 from ...domain.decide import decide
-from ...domain.errors import EffectRefused
+from ...domain.errors import EffectRefused, LeasebookError
 from ...domain.job import Job
 from ...domain.values import EffectKind, Json
 from .errors import EffectUnfinished
@@ -178,7 +178,7 @@ class Call(Effect):
         try:
             self._entered(self._run.writer.wait(began))
         except BaseException:
-            self._not_begun(began)
+            self._not_begun_here(began)
             raise
         return self
 
@@ -212,13 +212,26 @@ class Call(Effect):
         """Its block will not run.  Should the begin be on its way, it is taken back."""
 
         def take_back(written: Future[Job]) -> None:
-            if written.cancelled() or written.exception() is not None:
-                return
-            effects = written.result().effects
-            if any(each.key == self.key and each.receipt is None for each in effects):
-                reason = "it was interrupted before it could begin"
-                self._submit(ReleaseEffect(UNSTAMPED, self._run.token, self.key, reason))
+            if written.exception() is None and self._is_begun(written.result()):
+                self._submit(self._undo)
 
         if not began.cancel():
             began.add_done_callback(take_back)
         self._left()
+
+    def _not_begun_here(self, began: Future[Job]) -> None:
+        """The same where a signal interrupts the wait: what follows is the end of the run."""
+        writer = self._run.writer
+        if not began.cancel():
+            with suppress(LeasebookError):
+                if self._is_begun(writer.wait(began)):
+                    writer.wait(self._submit(self._undo))
+        self._left()
+
+    def _is_begun(self, job: Job) -> bool:
+        return any(each.key == self.key and each.receipt is None for each in job.effects)
+
+    @property
+    def _undo(self) -> ReleaseEffect:
+        reason = "it was interrupted before it could begin"
+        return ReleaseEffect(UNSTAMPED, self._run.token, self.key, reason)

@@ -177,6 +177,28 @@ async def test_a_begin_that_is_on_its_way_is_taken_back() -> None:
     assert hand.job.effects == ()
 
 
+class Stopped(BaseException):
+    """As a signal raises it."""
+
+
+@pytest.mark.acceptance("Q11")
+def test_a_wait_that_a_signal_interrupts_takes_its_begin_back_first() -> None:
+    class Interrupted(Hand):
+        signals = 1
+
+        def wait(self, written: Future[Job]) -> Job:
+            if self.signals:
+                self.signals -= 1
+                raise Stopped
+            return super().wait(written)
+
+    hand = Interrupted(leased())
+    with pytest.raises(Stopped), Run(hand.job, hand).effect(KEY, to=TO):
+        pass
+    assert hand.kinds == [StartEffect, ReleaseEffect]
+    assert hand.job.effects == ()
+
+
 async def test_a_begin_that_was_refused_takes_nothing_back() -> None:
     hand = Hand(Life().enqueue().lease(1).fail(2).lease(70).now, at_once=False)
     run = Run(leased(), hand)
