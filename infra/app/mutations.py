@@ -59,14 +59,14 @@ class Mutation(Effect):
             self._left()
 
     def __enter__(self) -> Self:
+        asynchronous = self._refused("`with` cannot wait for this caller", "Write `async with`")
+        if hasattr(type(self._caller), "__aenter__"):
+            raise asynchronous
         self._enter()
         try:
             held = self._run.rows.hold(self._caller, self._run.job)
             if isinstance(held, Awaitable):
-                close = getattr(held, "close", None)
-                if close is not None:
-                    close()
-                raise self._refused("`with` cannot wait for this caller", "Write `async with`")
+                raise asynchronous
             self._take(held)
         except BaseException:
             self._left()
