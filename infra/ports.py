@@ -133,6 +133,10 @@ class Transaction(Protocol):
         """The newest state of jobs, from their rows or, finished, from their streams."""
         ...
 
+    def locked(self, ids: Sequence[UUID]) -> set[UUID]:
+        """Which of these rows others have locked; the rest, where there is a row, is ours now."""
+        ...
+
     def stream(self, job_id: UUID) -> Sequence[Recorded]:
         """Every event of a job in order of version."""
         ...

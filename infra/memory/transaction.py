@@ -78,6 +78,12 @@ class MemoryTransaction:
         return jobs
 
     @statement
+    def locked(self, ids: Sequence[UUID]) -> set[UUID]:
+        """Which of these rows others have locked; the rest, where there is a row, is ours now."""
+        rows = [self.session.jobs.get(job_id) for job_id in sorted(ids)]
+        return {row.spec.id for row in rows if row is not None and not self._try_row(row)}
+
+    @statement
     def stream(self, job_id: UUID) -> Sequence[Recorded]:
         """Every event of a job in order of version."""
         return self._stream(job_id)

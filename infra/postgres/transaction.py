@@ -87,6 +87,10 @@ class PostgresTransaction:
                     jobs[job_id] = job
         return jobs
 
+    def locked(self, ids: Sequence[UUID]) -> set[UUID]:
+        """Which of these rows others have locked; the rest, where there is a row, is ours now."""
+        return {row[0] for row in self._ask(append.locked, {"ids": uuids(ids)})}
+
     def stream(self, job_id: UUID) -> Sequence[Recorded]:
         """Every event of a job in order of version."""
         return self._streams([job_id]).get(job_id, ())

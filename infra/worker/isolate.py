@@ -48,6 +48,7 @@ def _joined(one: Settled, two: Settled) -> Settled:
         one.changes + two.changes,
         one.refused + two.refused,
         one.again + two.again,
+        one.locked + two.locked,
         one.unrecorded + two.unrecorded,
         one.answers + two.answers,
     )

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from datetime import datetime
 from uuid import UUID
 
 from attrs import define, field
@@ -22,6 +21,7 @@ from .executor import Executor
 from .expiry import sweep
 from .logs import log, log_changes, log_refusals
 from .outage import Outage
+from .outlook import due, seconds_to_next
 from .settings import WorkerSettings
 from .tick import Ask, Ticked, Ticker
 from .writes import as_known, reply
@@ -33,6 +33,8 @@ INBOX_PAUSE_SECONDS = 30.0
 #: Other workers are woken for jobs that this one cannot start, but not more often than this.
 RING_SECONDS = 0.1
 LONG_AGO = float("-inf")
+#: A run whose row somebody has locked is settled when it is free; it is looked at so often.
+LOCKED_SECONDS = 0.25
 #: So many due jobs are looked through for strangers, at the start and later.
 FIRST_SAMPLE_JOBS = 20_000
 SAMPLE_JOBS = 1_000
@@ -57,6 +59,7 @@ class TickLoop:
     stopping: bool = False
     give_up_at: float = float("inf")
     _entries: list[Entry] = field(factory=list[Entry])
+    _entries_at: float = LONG_AGO
     _more: bool = True
     _inbox: bool = True
     _look_at: float = LONG_AGO
@@ -125,7 +128,13 @@ class TickLoop:
         reconcile = now - self._reconciled_at >= self.settings.heartbeat
         if now - self._looked_at >= self.settings.poll:
             self._look(now)
-        elif self._entries or hungry or collect or reconcile or self.ticker.in_doubt:
+        elif (
+            (self._entries and now >= self._entries_at)
+            or hungry
+            or collect
+            or reconcile
+            or self.ticker.in_doubt
+        ):
             self._tick(slots if hungry else 0, collect, reconcile, now)
         elif now >= self._look_at:
             self._look(now)
@@ -144,6 +153,7 @@ class TickLoop:
                 self._more = True  # It may have kept another suspect from starting.
         if not isinstance(entry, Write) or entry.reply.set_running_or_notify_cancel():
             self._entries.append(entry)
+            self._entries_at = LONG_AGO
 
     def _tick(self, slots: int, collect: bool, reconcile: bool, now: float) -> None:
         self._doing = TICKING
@@ -152,7 +162,8 @@ class TickLoop:
         ticked = self.ticker.tick(
             Ask(self._entries, running, slots, collect, full_sweep, reconcile)
         )
-        self._entries = ticked.settled.again
+        self._entries = [*ticked.settled.again, *ticked.settled.locked]
+        self._entries_at = LONG_AGO if ticked.settled.again else now + LOCKED_SECONDS
         if full_sweep:
             took = (time.monotonic() - now) * FULL_LOOK_SHARE if self.ticker.crowded else 0.0
             self._full_sweep_at = now + max(self.settings.floor_seconds, took)
@@ -234,14 +245,14 @@ class TickLoop:
             pause = max(self.settings.floor_seconds, took * FULL_LOOK_SHARE)
             self._full_look_at = now + pause
         self._inbox = self._inbox or outlook.inbox
-        wait = min(self.settings.poll, _seconds_to_next(outlook))
-        if _due(outlook.next_lease_end, outlook.at):
+        wait = min(self.settings.poll, seconds_to_next(outlook))
+        if due(outlook.next_lease_end, outlook.at):
             swept = sweep(self.store, self.settings.sweep_jobs)
             log_changes(swept, ticker.worker)
             self._more = True
             wait = min(wait, 0.0 if swept else self._look_again)
         self._recovered(LOOKING)
-        if _due(outlook.next_due, outlook.at):
+        if due(outlook.next_due, outlook.at):
             self._more = True
             self._in_vain += 1
             if full and ticker.crowded:
@@ -274,6 +285,8 @@ class TickLoop:
             self._reconciled_at + self.settings.heartbeat,
             self.give_up_at,
         )
+        if self._entries:
+            until = min(until, self._entries_at)
         if self._inbox and not self.stopping:
             until = min(until, self._collect_at)
         return max(0.0, until - now)
@@ -285,14 +298,3 @@ class TickLoop:
     def _recovered(self, doing: str) -> None:
         if self._outage.succeeded(doing, time.monotonic()):
             self._more = True
-
-
-def _due(moment: datetime | None, at: datetime) -> bool:
-    return moment is not None and moment <= at
-
-
-def _seconds_to_next(outlook: Outlook) -> float:
-    """How long until something new happens; what is due already is not new."""
-    moments = (outlook.next_due, outlook.next_lease_end)
-    waits = [(moment - outlook.at).total_seconds() for moment in moments if moment is not None]
-    return min((wait for wait in waits if wait > 0), default=float("inf"))

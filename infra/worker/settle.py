@@ -27,9 +27,10 @@ from ...domain.events import Completed, Failed, Released, RetryScheduled
 from ...domain.evolve import fold
 from ...domain.job import Job
 from ...domain.log import Change, already_recorded
+from ...domain.values import ReleaseReason
 from ..documents import dumps
 from ..ports import Evidence, Transaction
-from .answers import Broke, Entry, RanOver, Report, Write, command_for
+from .answers import Broke, Entry, GaveBack, RanOver, Report, Write, command_for
 from .evidence import of_aborts
 
 Pending: TypeAlias = list[tuple[Entry, Job]]
@@ -53,15 +54,17 @@ class Refusal:
 class Settled:
     """What came of the entries: the changes that hold, those refused, and those to try again.
 
-    ``answers`` are for the handlers that wait for their writes, once the tick is committed: the job
-    as it is then, or an error.  ``unrecorded`` are reports that nobody can settle here: the store
-    holds them in no form, or the job's stream speaks of what only a later release knows.  Their
-    leases end by time.
+    ``locked`` are left for later: somebody holds the job's row, a transaction of its hung handler's
+    perhaps, and the tick must not wait for that.  ``answers`` are for the handlers that wait for
+    their writes, once the tick is committed: the job as it is then, or an error.  ``unrecorded``
+    are reports that nobody can settle here: the store holds them in no form, or the job's stream
+    speaks of what only a later release knows.  Their leases end by time.
     """
 
     changes: list[Change] = field(factory=list[Change])
     refused: list[Refusal] = field(factory=list[Refusal])
     again: list[Entry] = field(factory=list[Entry])
+    locked: list[Entry] = field(factory=list[Entry])
     unrecorded: list[Report] = field(factory=list[Report])
     answers: list[tuple[Write, Job | LeasebookError]] = field(
         factory=list[tuple[Write, Job | LeasebookError]]
@@ -75,6 +78,10 @@ def settle(tx: Transaction, entries: Sequence[Entry], worker: str) -> Settled:
     ordered = sorted(entries, key=lambda each: each.job.id.int)
     # What a run has written comes before its end, whoever was first to tell.
     ordered.sort(key=lambda each: type(each) is Report)
+    given_up = {each.job.id for each in ordered if _is_given_up(each)}
+    if given_up and (held := tx.locked(sorted(given_up))):
+        settled.locked.extend(each for each in ordered if each.job.id in held)
+        ordered = [each for each in ordered if each.job.id not in held]
     over = {(each.job.id, each.token) for each in ordered if isinstance(each, Report)}
     pending: Pending = []
     for entry in ordered:
@@ -90,6 +97,15 @@ def settle(tx: Transaction, entries: Sequence[Entry], worker: str) -> Settled:
     if settled.refused:
         tx.record([_evidence(refusal, worker) for refusal in settled.refused])
     return settled
+
+
+def _is_given_up(entry: Entry) -> bool:
+    """Whether its handler may go on, whatever its worker thinks, and hold on to its transaction."""
+    if not isinstance(entry, Report):
+        return False
+    answer = entry.answer
+    stopped = isinstance(answer, GaveBack) and answer.reason is ReleaseReason.SHUTDOWN
+    return stopped or isinstance(answer, RanOver)
 
 
 def _too_late(tx: Transaction, write: Write, over: Set[tuple[UUID, int]]) -> bool:

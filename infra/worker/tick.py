@@ -126,7 +126,8 @@ class Ticker:
     def _steps(self, tx: Transaction, ask: Ask) -> Ticked:
         settled = settle(tx, ask.entries, self.worker)
         reconcile = ask.reconcile or self._doubt
-        lost = self._reconcile(tx, ask, settled.again) if reconcile else ()
+        later = (*settled.again, *settled.locked)
+        lost = self._reconcile(tx, ask, later) if reconcile else ()
         freed = go_on(tx)
         if (ask.slots > 0 or reconcile) and not tx.is_alive(self.worker):
             lost = tuple(ask.running)

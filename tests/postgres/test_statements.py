@@ -35,6 +35,7 @@ STATEMENTS: dict[str, Callable[[Schema], str]] = {
     "append_further_events": append.further_events,
     "append_lease": append.lease,
     "append_lock": append.lock,
+    "append_locked": append.locked,
     "append_update": append.update,
     "collect_lock_keys": collect.lock_keys,
     "collect_open_groups": collect.open_groups,

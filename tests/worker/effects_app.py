@@ -260,6 +260,15 @@ def settles(run: Run, how: str) -> str:
     return "not kept"
 
 
+@book.job(retry=Retry(0), timeout=0.6)
+def hangs_fenced(run: Run, gate: str) -> None:
+    """Holds its row long past its time-out."""
+    with psycopg.connect(os.environ["LEASEBOOK_DSN"]) as caller:
+        run.fence(caller)
+        outside(run)
+        wait_at(gate)
+
+
 @book.job(retry=Retry(2, delay=0.1))
 def locks(run: Run) -> str:
     """An effect while a transaction of the run's own holds its row would wait for ever."""

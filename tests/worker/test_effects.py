@@ -265,3 +265,20 @@ def test_a_stale_owner_is_refused_whatever_it_writes(yard: Yard) -> None:
     assert (late["effect"], late["to"]) == ("post:1", "chat")
     assert yard.kinds(effect).count("effect_completed") == 0
     assert (frozen.stop(), other.stop()) == (0, 0)
+
+
+@pytest.mark.acceptance("Q08")
+def test_a_handler_that_hangs_in_a_fence_holds_nobody_else_up(yard: Yard) -> None:
+    """Its slot is free after its time-out; its job ends when its transaction does."""
+    with yard.caller() as caller:
+        hung = app.hangs_fenced.enqueue(caller, "go")
+    worker = yard.worker("--concurrency", "1", app=APP)
+    yard.began(hung)
+    for _ in range(3):
+        with yard.caller() as caller:
+            receipt = app.posts.enqueue(caller)
+        assert yard.over(receipt).outcome is Outcome.DONE
+    assert yard.job(hung).state == "leased"
+    assert worker.told("store unavailable") == []
+    yard.open("go")
+    assert yard.over(hung).outcome is Outcome.LOST
