@@ -22,7 +22,7 @@ from .errors import EffectUnfinished
 from .failures import rejection
 from .redaction import reason_text
 from .results import encode_receipt
-from .writing import UNSTAMPED, EffectCommand, landed
+from .writing import UNSTAMPED, EffectCommand
 
 if TYPE_CHECKING:
     from .run import Run
@@ -30,6 +30,24 @@ if TYPE_CHECKING:
 End: TypeAlias = CompleteEffect | ReleaseEffect
 
 NOT_TWICE = "Leave that block first, or give this effect a key of its own"
+
+
+async def landed(written: Future[Job]) -> Job:
+    """Wait for a write in a coroutine.  Who is cancelled meanwhile takes nothing back by that."""
+    loop = asyncio.get_running_loop()
+    waiting = loop.create_future()
+
+    def tell() -> None:
+        if not waiting.done():
+            waiting.set_result(None)
+
+    def answered(_: Future[Job]) -> None:
+        with suppress(RuntimeError):  # the loop is closed, and nobody waits any more
+            loop.call_soon_threadsafe(tell)
+
+    written.add_done_callback(answered)
+    await waiting
+    return written.result()
 
 
 class Effect:

@@ -15,12 +15,12 @@ from ...domain.commands import Complete, CompleteEffect
 from ...domain.errors import EffectRefused
 from ...domain.job import Job
 from ...domain.values import EffectKind
-from .effects import Call
+from .effects import Call, landed
 from .errors import NotRunning
 from .logs import get_logger
 from .mutations import Mutation
 from .results import encode_receipt, encode_result
-from .writing import UNSTAMPED, Rows, Writer, landed
+from .writing import UNSTAMPED, Rows, Writer
 
 if TYPE_CHECKING:
     from .typed import AsyncCaller, SyncCaller

@@ -2,38 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable
-from concurrent.futures import Future
-from contextlib import suppress
 from datetime import UTC, datetime
-from typing import Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from ...domain.commands import Command, CompleteEffect, ReleaseEffect, StartEffect
 from ...domain.job import Job
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 EffectCommand: TypeAlias = StartEffect | CompleteEffect | ReleaseEffect
 
 #: Whoever writes a command stamps it with the database's time.
 UNSTAMPED = datetime(1970, 1, 1, tzinfo=UTC)
-
-
-async def landed(written: Future[Job]) -> Job:
-    """Wait for a write in a coroutine.  Who is cancelled meanwhile takes nothing back by that."""
-    loop = asyncio.get_running_loop()
-    waiting = loop.create_future()
-
-    def tell() -> None:
-        if not waiting.done():
-            waiting.set_result(None)
-
-    def answered(_: Future[Job]) -> None:
-        with suppress(RuntimeError):  # the loop is closed, and nobody waits any more
-            loop.call_soon_threadsafe(tell)
-
-    written.add_done_callback(answered)
-    await waiting
-    return written.result()
 
 
 class Writer(Protocol):

@@ -5,9 +5,8 @@ How a run ended, in the words of the handler's side, and what one that goes on h
 
 from __future__ import annotations
 
-from concurrent.futures import Future
 from datetime import datetime
-from typing import TypeAlias, assert_never
+from typing import TYPE_CHECKING, TypeAlias, assert_never
 
 from attrs import evolve, frozen
 
@@ -15,6 +14,10 @@ from ...domain.commands import Command, Complete, ExpireLease, Fail, Release
 from ...domain.job import Job
 from ...domain.values import ExpiryCause, Json, Outcome, ReleaseReason
 from ..app.writing import EffectCommand
+
+if TYPE_CHECKING:
+    # The heartbeat child reads this too, and has to be quick.
+    from concurrent.futures import Future
 
 
 @frozen
