@@ -70,6 +70,11 @@ def stand(job: Job, found: Found) -> Ahead | None:
     return None if found.running else Ahead()
 
 
+def is_lined(job: Job) -> bool:
+    """Whether another job may have to end before this one starts."""
+    return job.spec.ordering_key is not None or job.spec.after is not None
+
+
 def check_keys(specs: Sequence[JobSpec]) -> None:
     """Raise InvalidValue for more ordering keys in one enqueue than a server has room for."""
     keys = {spec.ordering_key for spec in specs if spec.ordering_key is not None}

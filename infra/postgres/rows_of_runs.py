@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable
+from uuid import UUID
 
 from attrs import evolve as replace
 
-from ...domain.commands import Command
+from ...domain.commands import Command, Unblock
 from ...domain.decide import change
 from ...domain.errors import EffectRefused, StaleLease
-from ...domain.events import Completed, EffectCompleted
-from ...domain.job import Job
-from ...domain.log import Change
+from ...domain.events import Completed, EffectCompleted, Unblocked
+from ...domain.job import Job, JobSpec
+from ...domain.states import State
+from ...domain.values import Outcome
 from ...projections.row import format_of
-from ..codec import encode
+from ..codec import KINDS, encode
 from ..documents import decode_effects, encode_effects
-from .accept_parts import Asking
+from .accept_parts import Asking, Row
 from .callers import carry, transaction_of
-from .holders import moment_of
+from .holders import EPOCH, moment_of
+from .rows import numbers, texts, times, uuids
 from .schema.name import Schema
 from .statements import runs
 
@@ -76,7 +79,7 @@ def _write(schema: Schema, job: Job, command: Command) -> Asking[Job]:
             yield runs.receive(schema), {**given, "effects": effects, "format": layout}
         case Completed():
             [(has_waiter,)] = yield runs.complete(schema), given
-            yield from after_end(schema, made, has_waiter=has_waiter)
+            yield from after_end(schema, made.after, has_waiter=has_waiter)
         case _:
             # It would fail as uncertain, in a transaction that says that it is done.
             uncertain = held.uncertain
@@ -86,6 +89,38 @@ def _write(schema: Schema, job: Job, command: Command) -> Asking[Job]:
     return made.after
 
 
-def after_end(schema: Schema, ended: Change, *, has_waiter: bool) -> Asking[None]:
-    """What the end of a job means for others, in the same transaction and a later statement."""
-    yield from ()
+def after_end(schema: Schema, ended: Job, *, has_waiter: bool) -> Asking[None]:
+    """Let those go on who waited for the job, in the same transaction and a later statement."""
+    if not has_waiter:
+        return
+    rows = yield runs.waiting(schema), {"id": str(ended.id)}
+    freed = [change(_waiting(row), Unblock(ended.at)) for row in rows]
+    moved = [each.after for each in freed if each.events]
+    if moved:
+        yield (
+            runs.let_go_on(schema),
+            {
+                "ids": uuids([job.id for job in moved]),
+                "versions": numbers([job.version for job in moved]),
+                "states": texts([job.state for job in moved]),
+                "ats": times([job.at for job in moved]),
+                "due_ats": times([job.due_at for job in moved]),
+                "kind": KINDS[Unblocked.kind],
+            },
+        )
+
+
+def _waiting(row: Row) -> Job:
+    """A job that waits for another, as far as a decision on its going on looks at it."""
+    job_id, state, version, at, due_at, held, outcome, blocked_by = row
+    spec = JobSpec(UUID(job_id), "", "null", EPOCH)
+    return Job(
+        spec,
+        State(state),
+        version,
+        moment_of(at),
+        moment_of(due_at),
+        outcome=None if outcome is None else Outcome(outcome),
+        held=held,
+        blocked_by=None if blocked_by is None else UUID(blocked_by),
+    )

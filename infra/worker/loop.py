@@ -14,6 +14,7 @@ from attrs import define, field
 
 from ...domain.admission import is_suspect
 from ...domain.job import Job
+from ...domain.ordering import is_lined
 from ..ports import Outlook, Store, Stranger
 from .answers import Entry, Write
 from .bell import Bell
@@ -149,8 +150,7 @@ class TickLoop:
         entry, is_current = as_known(entry, self.running)
         if is_current and not isinstance(entry, Write):
             del self.running[entry.job.id]
-            if is_suspect(entry.job):
-                self._more = True  # It may have kept another suspect from starting.
+            self._more |= is_suspect(entry.job) or is_lined(entry.job)  # Another may start now.
         if not isinstance(entry, Write) or entry.reply.set_running_or_notify_cancel():
             self._entries.append(entry)
             self._entries_at = LONG_AGO

@@ -14,7 +14,7 @@ from ...domain.commands import TakeLease, Unblock
 from ...domain.decide import change
 from ...domain.job import Job
 from ...domain.log import Change
-from ...domain.ordering import lets_go_on, succeeded
+from ...domain.ordering import is_lined, lets_go_on, succeeded
 from ...domain.passing import Passing
 from ...domain.states import State
 from ..app.logs import get_logger
@@ -62,11 +62,6 @@ def line_up(tx: Transaction, picked: Sequence[Job], worker: str, keys: Passing) 
     keys.served(key for key in known - refused if key is not None)
     keys.refused((key for key in refused if key is not None), tx.at)
     return Lined(ready, waits, passed)
-
-
-def is_lined(job: Job) -> bool:
-    """Whether another job may have to end before this one starts."""
-    return job.spec.ordering_key is not None or job.spec.after is not None
 
 
 def go_on(tx: Transaction) -> tuple[Change, ...]:

@@ -67,3 +67,54 @@ with gone as (
 )
 select gone.has_waiter from gone
 """
+
+
+def waiting(schema: Schema) -> str:
+    """Whom did this job, which has just succeeded, keep from starting?  They are locked by id.
+
+    Times are microseconds since 1970.
+    """
+    return f"""
+with found as materialized (
+    select j.*
+      from {schema.table("jobs")} as j
+     where j.id = any (array(
+               select b.id from {schema.table("jobs")} as b
+                where b.blocked_by = %(id)s::text::uuid and b.blocked_by is not null
+                union
+               select a.id from {schema.table("jobs")} as a
+                where a.after = %(id)s::text::uuid and a.after is not null
+                  and (a.blocked_by = a.after or a.held)))
+       and (j.blocked_by is not null or j.held)
+     order by j.id
+       for update
+)
+select found.id::text, found.state, found.version,
+       (extract(epoch from found.at) * 1000000)::bigint as at,
+       (extract(epoch from coalesce(found.blocked_due, found.due_at)) * 1000000)::bigint as due_at,
+       found.held, found.outcome, found.blocked_by::text
+  from found
+ order by found.id
+"""
+
+
+def let_go_on(schema: Schema) -> str:
+    """Let these jobs, which this transaction has locked, be due again."""
+    return f"""
+with input as (
+    select *
+      from unnest(%(ids)s::text::uuid[], %(versions)s::text::bigint[], %(states)s::text::text[],
+                  %(ats)s::text::timestamptz[], %(due_ats)s::text::timestamptz[])
+        as i (id, version, state, at, due_at)
+), moved as (
+    update {schema.table("jobs")} as j
+       set version = i.version, state = i.state, at = i.at, due_at = i.due_at,
+           held = false, outcome = null, blocked_by = null, blocked_due = null
+      from input as i
+     where j.id = any (array[i.id])
+    returning j.id, j.version, j.at, j.due_at
+)
+insert into {schema.table("job_events")} (job_id, version, at, kind, due_at)
+select moved.id, moved.version, moved.at, %(kind)s, moved.due_at
+  from moved order by moved.id
+"""
