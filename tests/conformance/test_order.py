@@ -281,3 +281,8 @@ def test_who_waits_for_nobody_is_freed(ground: Ground, store: Store, hand: Hand)
     accept(ground, [keyed(1), keyed(2)])
     free_stranded(store)
     assert blocked(ground)[job_id(2)] == job_id(1)
+
+
+def test_a_job_without_a_key_keeps_what_its_type_says_of_holds(ground: Ground) -> None:
+    accept(ground, [Order(new_spec(1, on_hold=OnHold.SKIP))])
+    assert ground.rows()[job_id(1)].row[0].on_hold == OnHold.SKIP
