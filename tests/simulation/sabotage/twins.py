@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from . import rules, stores, workers
+from . import order, rules, stores, workers
 from .rules import Planted
 
 #: Each with the faults that bring it out, so that few worlds are enough.
@@ -47,4 +47,9 @@ TWINS: dict[Callable[[], Planted], tuple[str, ...]] = {
     ),
     workers.trusts_the_bell: ("wake-up lost",),
     workers.refused_inbox_stops_the_tick: ("inbox refused by the store",),
+    order.goes_on_with_the_end: ("slow statement",),
+    order.producers_are_not_waited_for: ("transaction long",),
+    order.one_goes_on: (),
+    order.held_jobs_block_nobody: ("handler rejected",),
+    order.failed_parents_are_done: ("handler rejected",),
 }
