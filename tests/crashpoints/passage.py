@@ -49,8 +49,8 @@ class Passage:
 
     ``strike`` is called at ``point`` with the process id of the server's side; then the connection
     is over.  Later ones pass untouched and uncounted.  ``statements`` are the texts so far,
-    ``commits`` the numbers of those by which the server committed, ``backend`` the process id of the
-    server's side now.
+    ``commits`` the numbers of those by which the server committed, ``backend`` the process id of
+    the server's side now.
     """
 
     def __init__(self, dsn: str, point: Point | None, strike: Callable[[int], None]) -> None:

@@ -6,6 +6,7 @@ import random
 from collections import Counter
 from collections.abc import Callable
 from threading import Event
+from typing import Any
 from uuid import UUID
 
 import psycopg
@@ -122,14 +123,19 @@ class Producer:
             return Order(self._spec(draw, draw.choice(FRAGILE), on_hold=OnHold.BLOCK))
         return Order(self._spec(draw, key))
 
-    def _spec(self, draw: random.Random, key: str | None, **fields: object) -> JobSpec:
+    def _spec(self, draw: random.Random, key: str | None, **fields: Any) -> JobSpec:
         policy = Policy(
             retries=draw.choice((0, 2, 2, 2)),
             lease=0.5,
             on_exhausted=draw.choice(tuple(OnExhausted)),
         )
-        given = {"name": "work", "on_hold": OnHold.SKIP, "policy": policy, **fields}
-        return JobSpec(new_id(), args="1", enqueued_at=EPOCH, ordering_key=key, **given)  # type: ignore[arg-type]
+        given: dict[str, Any] = {
+            "name": "work",
+            "on_hold": OnHold.SKIP,
+            "policy": policy,
+            **fields,
+        }
+        return JobSpec(new_id(), args="1", enqueued_at=EPOCH, ordering_key=key, **given)
 
     def _pause(self, draw: random.Random) -> None:
         self.stop.wait(draw.random() * PAUSE_SECONDS_MAX)

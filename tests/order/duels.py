@@ -45,7 +45,7 @@ class Meeting:
 
     def spec(self, **fields: Any) -> JobSpec:
         """A job of the key."""
-        given = {"ordering_key": self.key, "policy": Policy(retries=0), **fields}
+        given: dict[str, Any] = {"ordering_key": self.key, "policy": Policy(retries=0), **fields}
         return JobSpec(new_id(), "work", "1", EPOCH, **given)
 
     def item(self) -> Order:

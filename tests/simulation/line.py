@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from uuid import UUID
 
 from leasebook.domain import Recorded
-from leasebook.domain.events import Completed, Leased
+from leasebook.domain.events import Completed, Enqueued, Leased
 from leasebook.infra.memory.tables import StoredJob
 
 
@@ -34,7 +34,8 @@ def parents_come_first(
         if isinstance(stream[-1].event, Completed)
     }
     for job_id, stream in streams.items():
-        parent = stream[0].event.spec.after  # type: ignore[union-attr]
+        birth = stream[0].event
+        parent = birth.spec.after if isinstance(birth, Enqueued) else None
         first = next((each for each in stream if isinstance(each.event, Leased)), None)
         if parent is None or first is None:
             continue
