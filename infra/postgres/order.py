@@ -42,7 +42,7 @@ def ahead(
         key = job.spec.ordering_key
         known = key is None or key in quiet or seq <= settled.get(key, 0)
         state = ENDS.get(kind, State.QUEUED if kind else None)
-        standing = stand(job, Found(parent, state, prior, item or not known, running))
+        standing = stand(job, Found(parent, state, prior, not known, item, running))
         if standing is None:
             continue
         found[job.id] = standing

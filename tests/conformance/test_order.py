@@ -286,3 +286,21 @@ def test_who_waits_for_nobody_is_freed(ground: Ground, store: Store, hand: Hand)
 def test_a_job_without_a_key_keeps_what_its_type_says_of_holds(ground: Ground) -> None:
     accept(ground, [Order(new_spec(1, on_hold=OnHold.SKIP))])
     assert ground.rows()[job_id(1)].row[0].on_hold == OnHold.SKIP
+
+
+def test_a_late_item_of_a_serial_type_closes_the_group_that_keeps_it_out(
+    ground: Ground, hand: Hand
+) -> None:
+    """It was accepted first and committed last: its group comes first, and the open one waits."""
+    fields = {"group": SERIAL, "ordering_key": "k"}
+    with ground.caller() as early:
+        early([Order(item_spec("1", "k", **fields))])
+        accept(ground, [Order(item_spec("2", "k", **fields))])
+        assert hand.tick().leased == ()
+    ran: list[str] = []
+    for _ in range(10):
+        hand.ticker.keys = type(hand.ticker.keys)()
+        for job in (*hand.running.values(), *hand.tick().leased):
+            ran += job.items
+            hand.tick(Report(job, Succeeded()))
+    assert ran == ["1", "2"]
