@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from leasebook.domain.commands import Fail
+from leasebook.infra.caller_ports import Order
 from leasebook.infra.ports import Store
 from leasebook.projections.depth import Depth
 
@@ -52,6 +53,13 @@ def test_every_kind_of_job_counts_where_it_belongs(ground: Ground, store: Store)
     failed = tell(store, begun, Fail(at, begun.lease.token, "boom", retry=False))
     assert failed.held
     assert depth_of(store) == Depth(2, 2, 8)
+
+
+@pytest.mark.acceptance("A09", "Q14")
+def test_blocked_jobs_count_in_the_total_only(ground: Ground, store: Store) -> None:
+    with ground.caller() as caller:
+        caller([Order(new_spec(number, ordering_key="k")) for number in (1, 2, 3)])
+    assert depth_of(store) == Depth(1, 0, 3)
 
 
 @pytest.mark.acceptance("A09")
