@@ -44,7 +44,8 @@ def stats(dsn: str | None, schema: str, as_json: bool) -> None:
     elif not queues:
         click.echo("nothing waits, runs or is held: every queue is empty")
     else:
-        columns = [name.replace("_", " ") for name in attrs.fields_dict(QueueStats)]
+        columns = [*attrs.fields_dict(QueueStats)]
+        columns[-1] = "oldest"  # Of 80 columns none is left for more.
         print_table(columns, [_stats_row(each, at) for each in queues])
 
 

@@ -220,10 +220,9 @@ class MemoryTransaction:
     def depth(self) -> Depth:
         """How deep the whole queue is, by one count of everything."""
         at = self.session.read_time()
-        states = (row.state for row in self.session.jobs.values())
         counted = [
             Tally(State(each.state), each.held, each.due_at <= at, 1, each.blocked_by is not None)
-            for each in states
+            for each in (row.state for row in self.session.jobs.values())
         ]
         return depth(counted, sum(1 for _ in self.session.inbox.values()))
 

@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from leasebook.domain import ExpiryCause, Outcome, Recorded, ReleaseReason
+from leasebook.domain import ExpiryCause, Outcome, Recorded, ReleaseReason, State
 from leasebook.domain.events import (
     Completed,
     Failed,
@@ -24,6 +24,7 @@ from leasebook.domain.events import (
 )
 from leasebook.infra.memory import MemoryLog
 from leasebook.projections.check import KeptRow, check
+from leasebook.projections.streams import steps
 
 from .handlers import Effect
 from .line import is_over, parents_come_first
@@ -242,10 +243,11 @@ def _leased_at(world: World, streams: Streams, effect: Effect) -> float:
 def nothing_expired_runs(world: World, streams: Streams, runs: Runs) -> Iterator[str]:
     """A job whose time is over while it waits for its first chance is not run any more."""
     for job_id, stream in streams.items():
-        for last, each in pairwise(stream):
-            if not isinstance(each.event, Leased) or isinstance(last.event, RetryScheduled):
+        for step in steps(stream):
+            before, each = step.before, step.recorded
+            if not isinstance(each.event, Leased) or before is None:
                 continue
-            expires = stream[0].event.spec.expires_at  # type: ignore[union-attr]
+            expires = None if before.state is State.RETRY_WAIT else before.spec.expires_at
             if expires is not None and each.at >= expires:
                 yield f"job {job_id} was leased at {each.at}, it expired at {expires}"
 
