@@ -42,7 +42,8 @@ test-long: install ## Claim beside 3,000,000 finished jobs
 
 rehearse: install ## Upgrade 2,000,000 rows under traffic; 60 s of everybody at the same keys
 	LEASEBOOK_TEST_MIGRATION_ROWS=2000000 LEASEBOOK_TEST_CONTENTION_SECONDS=60 \
-		LEASEBOOK_TEST_ORDER_SECONDS=60 LEASEBOOK_TEST_ORDER_EVERY=1 $(BIN)/pytest \
+		LEASEBOOK_TEST_ORDER_SECONDS=60 LEASEBOOK_TEST_ORDER_EVERY=1 \
+		LEASEBOOK_TEST_ORDER_DEEP=100000 $(BIN)/pytest \
 		tests/postgres/test_online.py tests/postgres/test_key_contention.py tests/order \
 		--timeout=1200 $(ARGS)
 

@@ -22,7 +22,7 @@ from leasebook.infra.worker.settings import WorkerSettings
 from leasebook.infra.worker.tick import Ask, Ticked, Ticker
 
 from .ground import Ground
-from .making import claimed, ids, item_spec, job_id, new_spec, wanted, worker
+from .making import claimed, ids, item_spec, job_id, new_spec, now, wanted, worker
 
 pytestmark = pytest.mark.acceptance("Q14")
 
@@ -178,7 +178,7 @@ def test_a_key_that_is_never_quiet_is_settled_up_to_a_number(ground: Ground, han
         late([keyed(2)])
         assert hand.store.settle_key("k", 0.05) is None
         assert hand.starts() == []
-        hand.ticker.keys.waited("k", newest)
+        hand.ticker.keys.waited("k", newest, now(hand.store))
         hand.ticker.keys.served(["k"])
         assert hand.starts() == ids(1)
 

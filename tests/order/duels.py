@@ -133,7 +133,8 @@ def _waits_until_quiet(meeting: Meeting) -> tuple[Act, Act]:
 
     def claim(one: Ticker) -> Sequence[Job]:
         meeting.accept(Order(meeting.spec()))
-        one.keys.waited(meeting.key, one.store.settle_key(meeting.key, 5.0))
+        newest = one.store.settle_key(meeting.key, 5.0)
+        one.keys.waited(meeting.key, newest, making.now(one.store))
         return one.tick(Ask((), (), SLOTS, full_sweep=True)).leased
 
     return producer, meeting.worker(claim, "B")
