@@ -13,7 +13,7 @@ from leasebook import Book, Group, InvalidValue, Receipt
 from leasebook.domain.ordering import KEYS_MAX
 from leasebook.infra.postgres.reader import PostgresReader
 
-from .ground import KINDS, App, within
+from .ground import KINDS, App, PageChanged, within
 
 pytestmark = pytest.mark.acceptance("Q14")
 
@@ -91,6 +91,7 @@ def test_too_many_keys_are_refused_before_anything_is_written(app: App) -> None:
 def test_what_has_no_place_in_an_order_is_refused(app: App, serial: Any) -> None:
     anything: Any = app.anything
     sync_page: Any = app.sync_page
+    page = PageChanged("a.md")
     with psycopg.connect(app.dsn) as connection:
         item = serial.enqueue(connection, 1, group_key="k")
         with pytest.raises(InvalidValue, match=r"the receipt of an item.*Wait for jobs"):
@@ -98,7 +99,7 @@ def test_what_has_no_place_in_an_order_is_refused(app: App, serial: Any) -> None
         with pytest.raises(InvalidValue, match=r"is not there.*Enqueue that one first"):
             anything.enqueue(connection, 1, after=UUID(int=7))
         with pytest.raises(InvalidValue, match=r"Group\(serial=True\) puts the groups"):
-            sync_page.enqueue(connection, {"path": "a.md"}, group_key="k", ordering_key="o")
+            sync_page.enqueue(connection, page, group_key="k", ordering_key="o")
         with pytest.raises(InvalidValue, match=r"ordering_key.*blank"):
             anything.enqueue(connection, 1, ordering_key=" ")
     assert app.rows() == (0, 0, 1)
