@@ -127,5 +127,5 @@ def test_a_type_says_what_its_held_jobs_mean_for_their_key() -> None:
     book = Book("postgresql://nobody@127.0.0.1:1/nothing", notify=False)
     with pytest.raises(InvalidValue, match='Give "block" or "skip"'):
 
-        @book.job(on_hold="wait")  # type: ignore[call-overload]
+        @book.job(on_hold="wait")  # type: ignore[call-overload, untyped-decorator]
         def work() -> None: ...

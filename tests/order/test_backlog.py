@@ -26,7 +26,7 @@ from tests.support.traffic import until
 from .duels import Meeting, ticker
 
 #: How many jobs one key has; 100,000 in `make rehearse`.
-DEEP = int(os.environ.get("LEASEBOOK_TEST_ORDER_DEEP", "20000"))
+DEEP = int(os.environ.get("LEASEBOOK_TEST_ORDER_DEEP", "10000"))
 BULK = 10_000
 DEPENDENTS = 10_000
 SLOTS = 10
@@ -71,7 +71,7 @@ def accepted(dsn: str, *orders: Order) -> list[UUID | None]:
 
 @pytest.mark.slow
 @pytest.mark.acceptance("Q14")
-@pytest.mark.case("C28", "C29")
+@pytest.mark.case("C29")
 @pytest.mark.parametrize("together", [True, False], ids=["in bulk", "one by one"])
 def test_a_deep_key_does_not_hold_up_another(
     database_dsn: str, one: Ticker, together: bool
