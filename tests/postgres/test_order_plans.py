@@ -56,7 +56,7 @@ insert into "leasebook"."job_events" (job_id, version, at, kind, due_at, data)
 select id, 1, now(), 'enqueued.v1', now(), '{{}}' from made order by n;
 
 insert into "leasebook"."group_inbox" (queue, name, group_key, item, spec, ordering_key, sequence)
-select 'default', 'work', 'deep', '1', '{{}}', 'deep', 1_000_000 + n
+select 'default', 'work', 'deep', '1', '{{}}', 'deep', 1000000 + n
   from generate_series(1, 1000) as n;
 """
 
