@@ -26,8 +26,9 @@ from tests.support.traffic import until
 from .contention import Producer, Worker
 
 PRODUCERS, WORKERS = 6, 4
-JOBS, MANY = 300, 12
 SECONDS = float(os.environ.get("LEASEBOOK_TEST_ORDER_SECONDS", "8"))
+#: The case as it was reported had 300 jobs; so has `make rehearse`.
+JOBS, MANY = min(300, int(SECONDS * 12)), 12
 
 #: What can be worked on at once, or is collected at once.
 RUNNABLE = """
@@ -69,7 +70,7 @@ def test_four_workers_and_six_producers_for_a_while(database_dsn: str) -> None:
 @pytest.mark.slow
 @pytest.mark.acceptance("Q14")
 @pytest.mark.case("C28")
-def test_twelve_workers_and_300_jobs_of_one_key_whose_head_starts_later(database_dsn: str) -> None:
+def test_twelve_workers_and_one_key_whose_head_starts_later(database_dsn: str) -> None:
     """The ready ones wait for it, as the docs say, and then nobody gets into another's way."""
     given: dict[str, Any] = {"policy": Policy(retries=9, lease=0.5), "on_hold": OnHold.SKIP}
     with psycopg.connect(database_dsn) as caller:
