@@ -26,10 +26,13 @@ class Ahead:
 
     ``behind`` is the unfinished job that must end first, which cannot end before this transaction
     does, or None: it may start.  ``parent_failed`` tells that the job that it comes after failed.
+    ``late`` tells that this open group keeps an earlier item of its key in the inbox: it was
+    committed after later ones, and waits for the next group, which must come first.
     """
 
     behind: UUID | None = None
     parent_failed: bool = False
+    late: bool = False
 
 
 @frozen
@@ -38,15 +41,16 @@ class Found:
 
     ``parent`` is the job that it comes after while that one is neither finished nor held, and
     ``parent_state`` where it stands or how it ended, None when nobody knows of it.  ``prior`` is
-    the nearest earlier job of its key.  ``unsettled`` tells that another may yet turn up before it:
-    a producer has not ended, or an earlier item lies in the inbox.  ``running`` tells that a job of
-    its key is leased.
+    the nearest earlier job of its key.  ``unsettled`` tells that another may yet turn up before it,
+    because a producer has not ended, ``item`` that an earlier item lies in the inbox.  ``running``
+    tells that a job of its key is leased.
     """
 
     parent: UUID | None
     parent_state: State | None
     prior: UUID | None
     unsettled: bool
+    item: bool
     running: bool
 
 
@@ -63,7 +67,9 @@ def stand(job: Job, found: Found) -> Ahead | None:
             return Ahead(parent_failed=True)
         if found.parent_state is not State.DONE:
             return None
-    if found.unsettled:
+    if found.item and job.state is State.GROUPED:
+        return Ahead(late=True)
+    if found.unsettled or found.item:
         return None
     if found.prior is not None:
         return Ahead(found.prior)

@@ -1,8 +1,9 @@
 """Which ordering keys a worker leaves alone for a while, because it could not tell who is next.
 
 A key is passed over longer each time, up to a second.  One that has been refused for a second has
-producers that overlap without a gap: waiting for a quiet instant is then worth a transaction of its
-own, and up to the number that it found there the order of the key is settled.
+producers that overlap without a gap: before it is tried again, waiting for a quiet instant is worth
+a transaction of its own, and up to the number that it found there the order of the key is settled.
+A wait in vain has met a long transaction, which another wait would not shorten: it comes later.
 
 Instants are those of the database.
 """
@@ -12,24 +13,28 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
 
 PASS_SECONDS_FIRST = 0.02
 PASS_SECONDS_MAX = 1.0
 IMPATIENT_SECONDS = 1.0
 PATIENCE_SECONDS_FIRST = 0.2
-PATIENCE_SECONDS_MAX = 5.0
+PATIENCE_SECONDS_MAX = 1.0
+VAIN_SECONDS_MAX = 30.0
 #: Keys that are remembered; those beyond are asked for once more.
 KEYS_MAX = 1_000
 
 
 @frozen
 class _Refused:
-    """Refused without a break ``since`` then, ``times`` times, and left alone ``until`` then."""
+    """Refused ``times`` times without a break, and left alone ``until`` then.
 
-    since: datetime
+    From ``wait_at`` on its producers are to be waited for before it is tried again.
+    """
+
     until: datetime
     times: int
+    wait_at: datetime
 
 
 @define
@@ -47,7 +52,8 @@ class Passing:
 
     def keys(self, at: datetime) -> tuple[str, ...]:
         """The keys to be left out now."""
-        return tuple(key for key, each in self._refused.items() if each.until > at)
+        refused = self._refused.items()
+        return tuple(key for key, each in refused if each.until > at or each.wait_at <= at)
 
     def refused(self, keys: Iterable[str], at: datetime) -> None:
         """These could not be served; again after a pause that doubles."""
@@ -55,8 +61,8 @@ class Passing:
             last = self._refused.pop(key, None)
             times = 0 if last is None else last.times + 1
             pause = min(PASS_SECONDS_MAX, PASS_SECONDS_FIRST * 2.0 ** min(times, 10))
-            since = at if last is None else last.since
-            self._refused[key] = _Refused(since, at + timedelta(seconds=pause), times)
+            wait_at = at + timedelta(seconds=IMPATIENT_SECONDS) if last is None else last.wait_at
+            self._refused[key] = _Refused(at + timedelta(seconds=pause), times, wait_at)
         while len(self._refused) > KEYS_MAX:
             self._forget(next(iter(self._refused)))
 
@@ -68,23 +74,27 @@ class Passing:
 
     def impatient(self, at: datetime) -> tuple[str, float] | None:
         """A key that is worth waiting for, and for how many seconds at most."""
-        young = at - timedelta(seconds=IMPATIENT_SECONDS)
         for key, each in self._refused.items():
-            if each.since <= young and each.until <= at:
+            if max(each.wait_at, each.until) <= at:
                 patience = PATIENCE_SECONDS_FIRST * 2.0 ** min(self._tries.get(key, 0), 10)
                 return key, min(PATIENCE_SECONDS_MAX, patience)
         return None
 
-    def waited(self, key: str, newest: int | None) -> None:
+    def waited(self, key: str, newest: int | None, at: datetime) -> None:
         """``key`` is settled up to ``newest``; None: its producers were still there."""
+        pause = IMPATIENT_SECONDS
         if newest is None:
-            self._tries[key] = self._tries.get(key, 0) + 1
+            tries = self._tries[key] = self._tries.get(key, 0) + 1
+            pause = min(VAIN_SECONDS_MAX, pause * 2.0 ** min(tries, 10))
         else:
             self._tries.pop(key, None)
             self._settled.pop(key, None)
             self._settled[key] = newest
             if len(self._settled) > KEYS_MAX:
                 del self._settled[next(iter(self._settled))]
+        if key in self._refused:
+            wait_at = at + timedelta(seconds=pause)
+            self._refused[key] = evolve(self._refused[key], wait_at=wait_at)
 
     def _forget(self, key: str) -> None:
         del self._refused[key]

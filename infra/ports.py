@@ -158,7 +158,8 @@ class Transaction(Protocol):
 
         Left out is a job of which that cannot be known now: a producer of its key has not ended
         yet, another job of the key runs, or what stands before it is in somebody else's hands.
-        Up to the numbers in ``settled``, by key, no producer can come any more.
+        Up to the numbers in ``settled``, by key, no producer can come any more.  ``at`` moves on,
+        past the end of everything that is not there any more.
         """
         ...
 

@@ -1,14 +1,16 @@
 """I8: whether the jobs of each ordering key ran in order, one at a time.
 
-Of a job only its number, its runs and its end are kept, so that a log of any length can be checked.
-Those born before an earlier job ended must not have been leased before that end; a job that is held
-lets the later ones go on only if it says so.
+Of a job only its number, its first lease and its end are kept, so that a log of any length can be
+checked.  Those born before an earlier job ended must not have been leased before that end; a job
+that is held lets the later ones go on only if it says so.
+
+What came first is told by the numbers of events: a worker that saw a job's end draws a higher one,
+while the clock of a server may be set back.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from datetime import datetime
 from uuid import UUID
 
 from attrs import define, field, frozen
@@ -23,12 +25,12 @@ Finding = tuple[UUID, str, tuple[Recorded, ...]]
 
 @frozen
 class _Run:
-    """A job of a key: its number, its first lease, and when it let the next one go on."""
+    """A job of a key: its number, its first lease, and the event that let the next one go on."""
 
     number: int
     job_id: UUID
     first: Recorded | None
-    over: datetime | None
+    over: int | None
 
 
 @define
@@ -45,7 +47,7 @@ class Order:
             return
         leases = (step.recorded for step in life if isinstance(step.recorded.event, Leased))
         number = job.spec.sequence or birth.event_id
-        over = job.at if lets_go_on(job) else None
+        over = life[-1].recorded.event_id if lets_go_on(job) else None
         run = _Run(number, job.id, next(leases, None), over)
         self._keys.setdefault(key, []).append(run)
 
@@ -62,9 +64,8 @@ def _out_of_order(runs: Sequence[_Run]) -> Iterator[Finding]:
             if last.over is None:
                 text = f"it started although the earlier job {last.job_id} of its key has not ended"
                 yield run.job_id, text, (run.first,)
-            elif run.first.at < last.over:
-                early = last.over - run.first.at
-                text = f"it started {early} before the earlier job {last.job_id} of its key ended"
+            elif run.first.event_id < last.over:
+                text = f"it started before the earlier job {last.job_id} of its key had ended"
                 yield run.job_id, text, (run.first,)
         if last is None or _later(run, last):
             last = run

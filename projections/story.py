@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import assert_never
+from uuid import UUID
 
 from attrs import frozen
 
@@ -74,7 +75,7 @@ def heading(job: Job) -> str:
     """Which job it is."""
     spec = job.spec
     told = [f"job {spec.id}: {spec.name}"]
-    for name in ("label", "owner", "subject", "unique_key"):
+    for name in ("label", "owner", "subject", "unique_key", "ordering_key", "after"):
         value = getattr(spec, name)
         if value is not None:
             told.append(f"{name.replace('_', ' ')} {value}")
@@ -111,7 +112,8 @@ class Teller:
         match event:
             case e.Enqueued():
                 why = "as asked" if after.state is State.QUEUED else "for its items"
-                self._wait(event.at, why)
+                behind = event.blocked_by
+                self._wait(event.at, why if behind is None else f"for job {behind}")
                 return self._enqueued(event, after)
             case e.ItemsJoined():
                 size = after.spec.group.max_size if after.spec.group else len(after.items)
@@ -131,7 +133,7 @@ class Teller:
                 return self.beats([step])
             case e.Blocked():
                 self._wait(event.at, f"for job {event.by}")
-                return f"waits for job {event.by}, which must end first"
+                return _behind(event.by)
             case e.Unblocked():
                 self._wait(event.at, "its turn")
                 return f"its turn may have come; {self._due(after)}"
@@ -174,7 +176,8 @@ class Teller:
         spec = event.spec
         where = f"on queue {spec.queue}, priority {spec.priority}"
         if spec.group is None:
-            return f"enqueued {where}; {self._due(job)}"
+            behind = "" if event.blocked_by is None else f"{_behind(event.blocked_by)}; "
+            return f"enqueued {where}; {behind}{self._due(job)}"
         return f"opened for the items of {spec.group_key} {where}; {self._due(job)}"
 
     def _due(self, job: Job) -> str:
@@ -196,6 +199,10 @@ class Teller:
             return duration(event.at - due)
         planned = f"{duration(due - since)} {self.waits_for}"
         return f"{planned} and {duration(event.at - due)} for a worker"
+
+
+def _behind(blocker: UUID) -> str:
+    return f"waits for job {blocker}, which must end first"
 
 
 def _completed_effect(event: e.EffectCompleted) -> str:

@@ -50,7 +50,7 @@ def stats(dsn: str | None, schema: str, as_json: bool) -> None:
 
 def _stats_row(queue: QueueStats, at: datetime) -> list[object]:
     since = queue.oldest_due
-    late = None if since is None else f"{duration(at - since)} ago"
+    late = None if since is None else f"{_short(at - since)} ago"
     return [*attrs.astuple(queue)[:-1], late]
 
 
@@ -103,6 +103,9 @@ def _document(job: Job) -> dict[str, object]:
         "owner": spec.owner,
         "subject": spec.subject,
         "group_key": spec.group_key,
+        "ordering_key": spec.ordering_key,
+        "after": spec.after,
+        "blocked_by": job.blocked_by,
         "items": len(job.items) if spec.group is not None else None,
         "worker": None if lease is None else lease.worker,
     }
@@ -115,11 +118,14 @@ def _job_row(job: Job, at: datetime) -> list[object]:
         more.append(f"worker {job.lease.worker}")
     if spec.group is not None:
         more.append(f"{count(len(job.items), 'item')} of {spec.group_key}")
-    more += [
-        f"{word} {text}"
-        for word, text in (("label", spec.label), ("owner", spec.owner), ("subject", spec.subject))
-        if text is not None
-    ]
+    words = {
+        "behind": job.blocked_by,
+        "key": spec.ordering_key,
+        "label": spec.label,
+        "owner": spec.owner,
+        "subject": spec.subject,
+    }
+    more += [f"{word} {text}" for word, text in words.items() if text is not None]
     if job.held:
         more.append(f"held: {job.outcome}")
     tries = f"{job.attempts}/{spec.policy.retries + 1}"
@@ -133,6 +139,8 @@ def _when(job: Job, at: datetime) -> str:
     if job.state is State.LEASED:
         started = job.lease.started_at if job.lease is not None else job.at
         return f"for {_short(at - started)}"
+    if job.blocked_by is not None:
+        return "blocked"
     if job.due_at <= at:
         return f"due {_short(at - job.due_at)}"
     return f"in {_short(job.due_at - at)}"

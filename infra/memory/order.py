@@ -38,9 +38,8 @@ def _found(session: Session, job: Job, settled: Mapping[str, int]) -> Found:
     item = key is not None and any(each is not None and each < own.seq for each in items)
     running = any(row.state.state == State.LEASED and row.spec.id != job.id for row in line)
     parent, state = _parent(session, job.spec.after)
-    return Found(
-        parent, state, None if prior is None else prior.spec.id, item or not quiet, running
-    )
+    nearest = None if prior is None else prior.spec.id
+    return Found(parent, state, nearest, not quiet, item, running)
 
 
 def _parent(session: Session, after: UUID | None) -> tuple[UUID | None, State | None]:

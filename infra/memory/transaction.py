@@ -129,6 +129,7 @@ class MemoryTransaction:
                 del found[job_id]
             elif not row.has_waiter:
                 self.session.jobs.put(each.behind, row._replace(has_waiter=True))
+        self.session.read_time()
         return found
 
     @statement

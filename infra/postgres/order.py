@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from typing import Any, TypeAlias
 from uuid import UUID
 
@@ -24,36 +25,39 @@ ENDS = {KINDS[Completed.kind]: State.DONE, KINDS[Failed.kind]: State.FAILED}
 
 def ahead(
     ask: Ask, schema: Schema, jobs: Sequence[Job], settled: Mapping[str, int]
-) -> dict[UUID, Ahead]:
-    """See ``ports.Transaction.ahead``.  The statements' order is the protocol: lock, look, mark."""
-    if not jobs:
-        return {}
+) -> tuple[dict[UUID, Ahead], datetime]:
+    """See ``ports.Transaction.ahead``.  The statements' order is the protocol: lock, look, mark.
+
+    Of at least one job, and when it was looked: who may start does so later than all who ended.
+    """
     quiet = _quiet(ask, schema, jobs)
     found: dict[UUID, Ahead] = {}
     asked = ask(order.ahead, {"ids": uuids([job.id for job in jobs])})
     facts = {row[0]: row[1:] for row in asked}
+    at = max(row[-1] for row in asked)
     priors: list[UUID] = []
     parents: list[UUID] = []
     for job in jobs:
-        parent, kind, prior, item, running, seq = facts[job.id]
+        parent, kind, prior, item, running, seq, _ = facts[job.id]
         key = job.spec.ordering_key
         known = key is None or key in quiet or seq <= settled.get(key, 0)
         state = ENDS.get(kind, State.QUEUED if kind else None)
-        standing = stand(job, Found(parent, state, prior, item or not known, running))
+        standing = stand(job, Found(parent, state, prior, not known, item, running))
         if standing is None:
             continue
         found[job.id] = standing
         if standing.behind is not None:
             (parents if standing.behind == parent else priors).append(standing.behind)
     if not priors and not parents:
-        return found
+        return found, at
     wanted = {"ids": uuids([*priors, *parents]), "priors": uuids(priors), "parents": uuids(parents)}
     marked = {row[0] for row in ask(order.mark_waited_for, wanted)}
-    return {
+    sure = {
         job_id: each
         for job_id, each in found.items()
         if each.behind is None or each.behind in marked
     }
+    return sure, at
 
 
 def _quiet(ask: Ask, schema: Schema, jobs: Sequence[Job]) -> set[str]:

@@ -149,7 +149,11 @@ class PostgresTransaction:
 
     def ahead(self, jobs: Sequence[Job], settled: Mapping[str, int]) -> Mapping[UUID, Ahead]:
         """What these claimed jobs, with ordering keys or parents, find before them."""
-        return order.ahead(self._ask, self._schema, jobs, settled)
+        if not jobs:
+            return {}
+        found, at = order.ahead(self._ask, self._schema, jobs, settled)
+        self._moved_to(at)
+        return found
 
     def waited_for(self) -> Sequence[Job]:
         """The jobs that have ended in this transaction and that others wait for, each once."""

@@ -10,13 +10,14 @@ from collections.abc import Sequence
 
 from attrs import frozen
 
-from ...domain.commands import TakeLease, Unblock
+from ...domain.commands import CloseGroup, TakeLease, Unblock
 from ...domain.decide import change
 from ...domain.job import Job
 from ...domain.log import Change
 from ...domain.ordering import is_lined, lets_go_on, succeeded
 from ...domain.passing import Passing
 from ...domain.states import State
+from ...domain.values import CloseReason
 from ..app.logs import get_logger
 from ..ports import Store, Transaction
 
@@ -52,6 +53,8 @@ def line_up(tx: Transaction, picked: Sequence[Job], worker: str, keys: Passing) 
             ready.append(job)
         elif (ahead := found.get(job.id)) is None:
             passed.append(job)
+        elif ahead.late:
+            waits.append(change(job, CloseGroup(tx.at, CloseReason.BLOCKED)))
         elif ahead.behind is None and not ahead.parent_failed:
             ready.append(job)
         else:

@@ -121,7 +121,7 @@ class Ticker:
         if self._at is None or (wanted := self.keys.impatient(self._at)) is None:
             return
         key, patience = wanted
-        self.keys.waited(key, self.store.settle_key(key, patience))
+        self.keys.waited(key, self.store.settle_key(key, patience), self._at)
 
     def _steps(self, tx: Transaction, ask: Ask) -> Ticked:
         settled = settle(tx, ask.entries, self.worker)

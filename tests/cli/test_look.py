@@ -10,9 +10,13 @@ from uuid import UUID
 import psycopg
 import pytest
 
+from leasebook.infra.caller_ports import Order
 from leasebook.infra.cli.history import LocalZone, given
+from leasebook.infra.postgres.callers import accept
+from leasebook.infra.postgres.schema.name import Schema
 from leasebook.projections.check import INVARIANTS
 from tests.cli.conftest import Leasebook
+from tests.conformance.making import job_id, new_spec
 from tests.support.lives import Life
 from tests.support.standing import fill
 
@@ -51,6 +55,23 @@ def test_stats_as_json(leasebook: Leasebook, database_dsn: str, ids: dict[str, U
     assert default["running"] == 1
     assert datetime.fromisoformat(default["oldest_due"]).utcoffset() is not None
     assert (pages["inbox"], pages["oldest_due"]) == (2, None)
+
+
+@pytest.mark.acceptance("Q14", "A09")
+def test_who_is_blocked_is_told_apart(leasebook: Leasebook, database_dsn: str) -> None:
+    specs = [new_spec(number, ordering_key="page 7") for number in (1, 2, 3)]
+    with psycopg.connect(database_dsn) as caller:
+        accept(Schema(), caller, [Order(spec) for spec in specs])
+    (queue,) = leasebook("stats", "--json", "--dsn", database_dsn).document
+    assert (queue["due"], queue["blocked"], queue["delayed"]) == (1, 2, 0)
+    first, *blocked = leasebook("list", "--json", "--dsn", database_dsn).document
+    assert first["blocked_by"] is None
+    assert [job["blocked_by"] for job in blocked] == [str(job_id(1)), str(job_id(2))]
+    rows = leasebook("list", "--dsn", database_dsn).out.splitlines()
+    assert "blocked" in rows[2]
+    assert f"behind {job_id(1)}, key page 7" in rows[2]
+    told = leasebook("history", str(job_id(3)), "--dsn", database_dsn).out
+    assert str(job_id(2)) in told
 
 
 def test_nothing_to_see(leasebook: Leasebook, database_dsn: str) -> None:

@@ -22,7 +22,7 @@ from leasebook.infra.worker.settings import WorkerSettings
 from leasebook.infra.worker.tick import Ask, Ticked, Ticker
 
 from .ground import Ground
-from .making import claimed, ids, item_spec, job_id, new_spec, wanted, worker
+from .making import claimed, ids, item_spec, job_id, new_spec, now, wanted, worker
 
 pytestmark = pytest.mark.acceptance("Q14")
 
@@ -178,7 +178,7 @@ def test_a_key_that_is_never_quiet_is_settled_up_to_a_number(ground: Ground, han
         late([keyed(2)])
         assert hand.store.settle_key("k", 0.05) is None
         assert hand.starts() == []
-        hand.ticker.keys.waited("k", newest)
+        hand.ticker.keys.waited("k", newest, now(hand.store))
         hand.ticker.keys.served(["k"])
         assert hand.starts() == ids(1)
 
@@ -281,3 +281,26 @@ def test_who_waits_for_nobody_is_freed(ground: Ground, store: Store, hand: Hand)
     accept(ground, [keyed(1), keyed(2)])
     free_stranded(store)
     assert blocked(ground)[job_id(2)] == job_id(1)
+
+
+def test_a_job_without_a_key_keeps_what_its_type_says_of_holds(ground: Ground) -> None:
+    accept(ground, [Order(new_spec(1, on_hold=OnHold.SKIP))])
+    assert ground.rows()[job_id(1)].row[0].on_hold == OnHold.SKIP
+
+
+def test_a_late_item_of_a_serial_type_closes_the_group_that_keeps_it_out(
+    ground: Ground, hand: Hand
+) -> None:
+    """It was accepted first and committed last: its group comes first, and the open one waits."""
+    fields = {"group": SERIAL, "ordering_key": "k"}
+    with ground.caller() as early:
+        early([Order(item_spec("1", "k", **fields))])
+        accept(ground, [Order(item_spec("2", "k", **fields))])
+        assert hand.tick().leased == ()
+    ran: list[str] = []
+    for _ in range(10):
+        hand.ticker.keys = type(hand.ticker.keys)()
+        for job in (*hand.running.values(), *hand.tick().leased):
+            ran += job.items
+            hand.tick(Report(job, Succeeded()))
+    assert ran == ["1", "2"]

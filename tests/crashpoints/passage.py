@@ -49,7 +49,8 @@ class Passage:
 
     ``strike`` is called at ``point`` with the process id of the server's side; then the connection
     is over.  Later ones pass untouched and uncounted.  ``statements`` are the texts so far,
-    ``commits`` the numbers of those by which the server committed.
+    ``commits`` the numbers of those by which the server committed, ``backend`` the process id of
+    the server's side now.
     """
 
     def __init__(self, dsn: str, point: Point | None, strike: Callable[[int], None]) -> None:
@@ -60,6 +61,7 @@ class Passage:
         self._point = point
         self._strike = strike
         self.struck = False
+        self.backend = 0
         self.statements: list[str] = []
         self.commits: list[int] = []
         self.door = socket.create_server(("127.0.0.1", 0))
@@ -70,6 +72,12 @@ class Passage:
     def close(self) -> None:
         """Let nobody else pass."""
         self.door.close()
+
+    def asked(self) -> None:
+        """Called before a statement goes on to the server."""
+
+    def answered(self) -> None:
+        """Called when the server has answered, before the client hears of it."""
 
     def serve(self) -> None:
         """Accept the connection that waits at the door and serve it to its end."""
@@ -85,12 +93,13 @@ class Passage:
                 self._serve(asks, answers)  # type: ignore[arg-type]
 
     def _serve(self, client: BinaryIO, server: BinaryIO) -> None:
-        backend = _greeting(client, server)
+        self.backend = backend = _greeting(client, server)
         while request := _until(client, b"QSX"):
             if request[:1] == b"X":
                 _send(server, request)
                 return
             self._note(request)
+            self.asked()
             if self._is_reached(after=False):
                 self._hit(backend)
                 if self._point is not None and self._point.fault is Fault.TERMINATED:
@@ -98,6 +107,7 @@ class Passage:
                 return
             _send(server, request)
             answer = _until(server, b"Z")
+            self.answered()
             if b"COMMIT\0" in answer and not self.struck:
                 self.commits.append(len(self.statements))
             if self._is_reached(after=True):

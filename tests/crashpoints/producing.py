@@ -124,6 +124,19 @@ def _keyed_bulk(caller: Caller, number: int) -> None:
     )
 
 
+def _ordered(caller: Caller, number: int) -> None:
+    work.enqueue(caller, 10 * number, ordering_key="k")
+
+
+def _ordered_bulk(caller: Caller, number: int) -> None:
+    work.enqueue_many(caller, _numbers(number, 3), ordering_key="k")
+
+
+def _chain(caller: Caller, number: int) -> None:
+    first = work.enqueue(caller, 10 * number)
+    work.enqueue(caller, 10 * number + 1, after=first)
+
+
 ENQUEUEING = (
     Enqueueing("enqueue one job", _plain),
     Enqueueing("enqueue many jobs", _bulk, 5),
@@ -133,4 +146,7 @@ ENQUEUEING = (
     Enqueueing("enqueue what replaces another", _replacing, keyed=True, given=_delayed),
     Enqueueing("enqueue with an idempotency key", _request, keyed=True),
     Enqueueing("enqueue many with both keys", _keyed_bulk, 3, keyed=True),
+    Enqueueing("enqueue with an ordering key", _ordered),
+    Enqueueing("enqueue many of one ordering key", _ordered_bulk, 3),
+    Enqueueing("enqueue a job after another", _chain, 2),
 )

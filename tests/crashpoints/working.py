@@ -9,7 +9,7 @@ from uuid import UUID
 
 from attrs import evolve, field, frozen
 
-from leasebook.domain import Change, Group, Job, Recorded, ReleaseReason, change
+from leasebook.domain import Change, Group, Job, OnHold, Recorded, ReleaseReason, change
 from leasebook.domain.commands import TakeLease
 from leasebook.domain.events import Completed, Failed
 from leasebook.domain.job import Policy
@@ -181,6 +181,23 @@ def _inbox(scene: Scene, given: Given, number: int) -> Given:
     return evolve(given, items=(first, *rest))
 
 
+def _in_line(scene: Scene, given: Given, number: int) -> Given:
+    """Three jobs of a key, none born behind another."""
+    specs = [
+        making.new_spec(number + n, ordering_key=f"key {number}", on_hold=OnHold.SKIP)
+        for n in range(3)
+    ]
+    return evolve(given, others=tuple(making.enqueue(scene.store, *specs)))
+
+
+def _blocked(scene: Scene, given: Given, number: int) -> Given:
+    """The first of a key runs, and the others wait for it."""
+    given = _in_line(scene, given, number)
+    held = ticker(scene.store, given.actor).tick(_lease(given)).leased
+    assert len(held) == 1
+    return evolve(given, held=held, others=given.others[1:])
+
+
 def _everything(scene: Scene, given: Given, number: int) -> Given:
     given = _inbox(scene, _runs(scene, given, number, 3), number)
     return evolve(given, others=_due(scene, number + 3, TWICE))
@@ -209,6 +226,10 @@ def _settle(given: Given) -> Ask:
 
 def _complete(given: Given) -> Ask:
     return Ask([Report(job, Succeeded()) for job in given.held], (), 0)
+
+
+def _fail(given: Given) -> Ask:
+    return Ask([Report(job, Broke("boom", 0.0, retry=False)) for job in given.held], (), 0)
 
 
 def _lease(given: Given) -> Ask:
@@ -248,6 +269,17 @@ def _bury(store: Store, given: Given) -> Callable[[], Told]:
     return lambda: Told.of(heart.bury(given.holder))
 
 
+def _settle_key(store: Store, given: Given) -> Callable[[], Told]:
+    key = given.others[0].spec.ordering_key
+    assert key is not None
+
+    def once() -> Told:
+        assert store.settle_key(key, 5.0)
+        return Told()
+
+    return once
+
+
 def _pulse(store: Store, given: Given) -> Callable[[], Told]:
     heart = Heart(store, given.actor, SETTINGS)
     return lambda: Told.of(heart.pulse(0.0)[1])
@@ -259,6 +291,11 @@ WORKING = (
     Working("tick: leases", _waiting, _ticking(_lease)),
     Working("tick: stray leases are given back", _strays, _ticking(_reconcile)),
     Working("tick: items are collected", _inbox, _ticking(_collect)),
+    Working("tick: a job is leased, others of its key are blocked", _in_line, _ticking(_lease)),
+    Working("tick: a job ends, and others go on", _blocked, _ticking(_complete)),
+    Working("tick: a job is held, and others go on", _blocked, _ticking(_fail)),
+    Working("tick: a job ends, and the next is leased", _blocked, _ticking(_whole)),
+    Working("a key without producers is settled", _in_line, _settle_key),
     Working("tick: all of it", _everything, _ticking(_whole)),
     Working("sweep of leases that have ended", _overdue, _sweep),
     Working("burial of a dead worker", _orphans, _bury),

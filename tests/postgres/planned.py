@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import psycopg
 from attrs import frozen
 from psycopg import sql
+
+from leasebook.infra.postgres.settings import Settings
+from leasebook.infra.postgres.statements import frame
 
 
 @frozen
@@ -38,6 +42,25 @@ def scans(
     row = connection.execute(explain).fetchone()
     assert row is not None
     return list(_walk(row[0][0]["Plan"]))
+
+
+@contextmanager
+def begun(dsn: str) -> Generator[psycopg.Connection[Any]]:
+    """A worker's transaction that is rolled back."""
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        connection.execute(frame.begin(Settings()).encode())
+        yield connection
+        connection.execute("rollback")
+
+
+def assert_reads(found: list[Scan], **most: int) -> None:
+    """Each index was used and read at most so many rows; no other was, and no table was walked."""
+    read: dict[str, int] = {}
+    for scan in found:
+        assert scan.index is not None, scan
+        read[scan.index] = read.get(scan.index, 0) + scan.read
+    assert set(read) == set(most), found
+    assert all(read[index] <= bound for index, bound in most.items()), found
 
 
 def _walk(node: dict[str, Any]) -> Iterator[Scan]:

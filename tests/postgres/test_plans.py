@@ -6,9 +6,7 @@ ones.  What is bounded is what is read, not only what comes out.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
-from contextlib import contextmanager
-from typing import Any
+from collections.abc import Iterator
 
 import psycopg
 import pytest
@@ -21,11 +19,10 @@ from leasebook.infra.postgres import batches
 from leasebook.infra.postgres.rows import job_of, numbers, texts, uuids
 from leasebook.infra.postgres.schema.migrate import migrate
 from leasebook.infra.postgres.schema.name import Schema
-from leasebook.infra.postgres.settings import Settings
-from leasebook.infra.postgres.statements import append, collect, frame, look, pick
+from leasebook.infra.postgres.statements import append, collect, look, pick
 from tests.plugins.database import with_database
 
-from .planned import Scan, scans
+from .planned import assert_reads, begun, scans
 
 SCHEMA = Schema("leasebook")
 
@@ -111,25 +108,6 @@ def database(request: pytest.FixtureRequest, full_dsn: str) -> str:
         with psycopg.connect(full_dsn, autocommit=True) as connection:
             connection.execute("analyze")
     return full_dsn
-
-
-@contextmanager
-def begun(dsn: str) -> Generator[psycopg.Connection[Any]]:
-    """A worker's transaction that is rolled back."""
-    with psycopg.connect(dsn, autocommit=True) as connection:
-        connection.execute(frame.begin(Settings()).encode())
-        yield connection
-        connection.execute("rollback")
-
-
-def assert_reads(found: list[Scan], **most: int) -> None:
-    """Each index was used and read at most so many rows; no other was, and no table was walked."""
-    read: dict[str, int] = {}
-    for scan in found:
-        assert scan.index is not None, scan
-        read[scan.index] = read.get(scan.index, 0) + scan.read
-    assert set(read) == set(most), found
-    assert all(read[index] <= bound for index, bound in most.items()), found
 
 
 def jobs(dsn: str, where: str, limit: int) -> list[Job]:

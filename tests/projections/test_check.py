@@ -138,7 +138,7 @@ PLANTED: V = [
     ("I6", lambda: done_twice()),
     ("I8", lambda: after(ordered_life(1))),
     ("I8", lambda: after(ordered_life(1).lease(1))),
-    ("I8", lambda: after(ordered_life(1).lease(1).complete(6))),
+    ("I8", lambda: after(ended_late(ordered_life(1).lease(1).complete(6)))),
     ("I8", lambda: after(ordered_life(1, retries=0).lease(1).fail(2))),
     ("I9", lambda: without(Life().enqueue().block(1).unblock(2).lease(3), 3)),
     ("I9", lambda: broken(full_life(), 5, at=at(109))),
@@ -175,6 +175,18 @@ PLANTED: V = [
 def after(earlier: Life) -> Log:
     """The next job of the key starts at second 5, wherever the earlier one stands."""
     return [*earlier.stream, *ordered_life(2).lease(5).stream]
+
+
+def ended_late(life: Life) -> Life:
+    """Its last event was written after all others."""
+    life.stream[-1] = replace(life.stream[-1], event_id=9_000)
+    return life
+
+
+@pytest.mark.acceptance("Q14")
+def test_a_clock_that_is_set_back_does_not_upset_the_order_of_a_key() -> None:
+    """The next one was leased when the earlier one had ended, at a time before it."""
+    assert not list(check(after(ordered_life(1).lease(1).complete(6))))
 
 
 def done_twice() -> Log:

@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from leasebook.domain import ExpiryCause, Outcome, Recorded, ReleaseReason, State, fold
+from leasebook.domain import ExpiryCause, Outcome, Recorded, ReleaseReason, State
 from leasebook.domain.events import (
     Completed,
     Failed,
@@ -24,8 +24,10 @@ from leasebook.domain.events import (
 )
 from leasebook.infra.memory import MemoryLog
 from leasebook.projections.check import KeptRow, check
+from leasebook.projections.streams import steps
 
 from .handlers import Effect
+from .line import is_over, parents_come_first
 from .lived import interrupted_is_not_repeated, waits_add_up
 from .receipts import effects_are_made_once, effects_are_on_record
 
@@ -59,7 +61,10 @@ def judge_log(world: World) -> list[str]:
     """What the one checker says of the log and the rows, which hold together at any moment."""
     log = MemoryLog(world.database)
     everything = (each for job_id in log.job_ids() for each in log.stream(job_id))
-    rows = {row.spec.id: KeptRow(row.seq, (row.spec, row.state)) for row in world.database.jobs()}
+    rows = {
+        row.spec.id: KeptRow(row.seq, (row.spec, row.state), row.has_waiter)
+        for row in world.database.jobs()
+    }
     return [str(violation) for violation in check(everything, rows)]
 
 
@@ -112,11 +117,11 @@ def one_job_for_a_request(world: World, streams: Streams, runs: Runs) -> Iterato
 
 
 def ended(world: World, streams: Streams, runs: Runs) -> Iterator[str]:
-    """Every job has come to an end."""
-    for job_id, stream in streams.items():
-        job = fold(each.event for each in stream)
-        if job is not None and job.state not in (State.DONE, State.FAILED):
-            yield f"job {job_id} is {job.state}"
+    """Every job has come to an end, but those that must wait for a held one of their key."""
+    rows = world.database.hub.tables.jobs
+    for job_id, row in rows.items():
+        if not is_over(rows, row):
+            yield f"job {job_id} is {row.state.state}, blocked by {row.state.blocked_by}"
 
 
 def runs_have_leases(world: World, streams: Streams, runs: Runs) -> Iterator[str]:
@@ -241,10 +246,11 @@ def _leased_at(world: World, streams: Streams, effect: Effect) -> float:
 def nothing_expired_runs(world: World, streams: Streams, runs: Runs) -> Iterator[str]:
     """A job whose time is over while it waits for its first chance is not run any more."""
     for job_id, stream in streams.items():
-        for last, each in pairwise(stream):
-            if not isinstance(each.event, Leased) or isinstance(last.event, RetryScheduled):
+        for step in steps(stream):
+            before, each = step.before, step.recorded
+            if not isinstance(each.event, Leased) or before is None:
                 continue
-            expires = stream[0].event.spec.expires_at  # type: ignore[union-attr]
+            expires = None if before.state is State.RETRY_WAIT else before.spec.expires_at
             if expires is not None and each.at >= expires:
                 yield f"job {job_id} was leased at {each.at}, it expired at {expires}"
 
@@ -274,6 +280,7 @@ RULES: tuple[Rule, ...] = (
     committed_is_there,
     one_job_for_a_request,
     ended,
+    parents_come_first,
     runs_have_leases,
     answers_are_true,
     acknowledged_survives,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from attrs import define
+from attrs import define, evolve
 
 from leasebook.domain import (
     Group,
@@ -15,6 +15,7 @@ from leasebook.domain import (
     OnConflict,
     OnExhausted,
     OnExpired,
+    OnHold,
     Policy,
     UniqueKeyTaken,
 )
@@ -32,6 +33,9 @@ LONG_SECONDS_MAX = 6.0
 SPREAD_SECONDS = 3.0
 REQUEST_TRIES = 4
 KEYS = ("k", "l")
+ORDERING_KEYS = ("o", "p")
+#: The key of groups that run one after another, and of jobs between them.
+SERIAL_KEY = "s"
 
 
 class Undone(Exception):
@@ -101,7 +105,7 @@ class Producer:
             world.batches.append(batch)
             for _ in range(chance.randint(1, 2)):
                 if request is None:
-                    orders = [self._order() for _ in range(chance.randint(1, 3))]
+                    orders = [self._order(batch) for _ in range(chance.randint(1, 3))]
                 else:
                     orders = [self._single(request, request=request)]
                 try:
@@ -121,15 +125,30 @@ class Producer:
             if profile.strikes("transaction rolled back"):
                 raise Undone("rolled back")
 
-    def _order(self) -> Order:
+    def _order(self, batch: Batch) -> Order:
         chance = self._world.chance
         if chance.random() < 0.4:
             return self._item()
         key = chance.choice(KEYS) if chance.random() < 0.2 else None
-        return self._single(key or str(next(self._world.numbers)), unique_key=key)
+        order = self._single(key or str(next(self._world.numbers)), unique_key=key)
+        return evolve(order, spec=self._in_line(order.spec, batch))
+
+    def _in_line(self, spec: JobSpec, batch: Batch) -> JobSpec:
+        """Now and then in the order of a key, or after a job that this transaction can see."""
+        chance = self._world.chance
+        if chance.random() < 0.3:
+            key = chance.choice((*ORDERING_KEYS, *ORDERING_KEYS, SERIAL_KEY))
+            spec = evolve(spec, ordering_key=key, on_hold=chance.choice(tuple(OnHold)))
+        if chance.random() < 0.15:
+            seen = [each for each in self._world.batches if each.committed or each is batch]
+            parents = [receipt.id for each in seen for _, receipt in each.orders if receipt.id]
+            spec = evolve(spec, after=chance.choice(parents) if parents else None)
+        return spec
 
     def _item(self) -> Order:
         world = self._world
+        key = world.chance.choice(("a", "a", "b", SERIAL_KEY))
+        serial = key == SERIAL_KEY
         spec = JobSpec(
             world.new_id(),
             f"{self._style()}_group",
@@ -137,8 +156,9 @@ class Producer:
             world.clock(),
             policy=self._policy(),
             owner=world.chance.choice((None, None, None, "owner")),
-            group_key=world.chance.choice(("a", "a", "b")),
-            group=world.group,
+            group_key=key,
+            group=evolve(world.group, serial=serial),
+            ordering_key=key if serial else None,
         )
         return Order(spec)
 

@@ -23,6 +23,7 @@ from leasebook.infra.memory import MemoryDatabase
 from .doubles import VirtualLoop, virtual_time
 from .handlers import Script
 from .judge import judge, judge_log
+from .line import is_over
 from .producers import Batch, Producer, a_group
 from .profile import Profile
 from .scheduler import Actor, Process, Scheduler, Stuck
@@ -134,7 +135,7 @@ class World:
         tables = self.database.hub.tables
         if tables.inbox or not all(producer.finished for producer in self.producers):
             return False
-        return all(row.state.held for row in tables.jobs.values())
+        return all(is_over(tables.jobs, row) for row in tables.jobs.values())
 
     def _start(self, name: str) -> None:
         worker = self.workers[name] = WorkerProcess(self, name)

@@ -27,7 +27,7 @@ def accept_keyed(schema: Schema) -> str:
     """
     table = schema.table("job_events").replace("'", "''")
     sequence = f"pg_catalog.pg_get_serial_sequence('{table}', 'event_id')::regclass"
-    columns = ", unique_key text, ordering_key text, on_hold text, blocked_by uuid"
+    columns = ", unique_key text, ordering_key text, blocked_by uuid"
     return f"""
 {stamped_jobs(columns)}), seen as materialized (
     select input.*, j.holder

@@ -72,7 +72,8 @@ def ahead(schema: Schema) -> str:
 
     One row for each.  ``parent`` is the unfinished job that it comes after, ``parent_kind`` the
     last event of that one; ``prior`` the nearest earlier job of its key; ``item`` tells that an
-    earlier item lies in the inbox, ``running`` that another job of the key is leased.
+    earlier item lies in the inbox, ``running`` that another job of the key is leased.  ``asked_at``
+    is later than the end of everything that is not there any more.
     """
     return f"""
 select own.id,
@@ -88,7 +89,7 @@ select own.id,
        exists (select from {schema.table("jobs")} as j
                 where j.ordering_key = own.ordering_key and j.ordering_key is not null
                   and j.state = 'leased' and j.id <> own.id) as running,
-       own.seq
+       own.seq, pg_catalog.clock_timestamp() as asked_at
   from unnest(%(ids)s::uuid[]) as i (id)
  cross join lateral (
        select j.* from {schema.table("jobs")} as j where j.id = i.id offset 0

@@ -10,7 +10,8 @@ with stamp as materialized (
      cross join lateral pg_catalog.json_to_record(i.data::json)
         as spec (queue text, priority smallint, name text, args json, retries bigint,
                  timeout float8, lease float8, on_exhausted text, label text, owner text,
-                 subject text, expires_at timestamptz, on_expired text, after uuid)
+                 subject text, expires_at timestamptz, on_expired text, on_hold text,
+                 after uuid)
 ), verdict as materialized (
     select exists (select from input where input.expires_at <= input.due_at) as refused
 ), logged as (
@@ -25,15 +26,15 @@ with stamp as materialized (
 ), born as (
     insert into "leasebook"."jobs" (
            seq, format, id, queue, priority, name, args, enqueued_at, retries, timeout,
-           lease_seconds, on_exhausted, label, owner, subject, expires_at, on_expired, after,
-           version, state, due_at, at, items)
+           lease_seconds, on_exhausted, label, owner, subject, expires_at, on_expired, on_hold,
+           after, version, state, due_at, at, items)
     select (select event_ids from numbers)[input.place],
            case when input.on_expired is null and input.after is null
                 then 1 else 2 end,
            input.id, input.queue, input.priority, input.name, input.args, input.at,
            input.retries, input.timeout, input.lease, input.on_exhausted, input.label,
-           input.owner, input.subject, input.expires_at, input.on_expired, input.after,
-           1, 'queued', input.due_at, input.at, '{}'
+           input.owner, input.subject, input.expires_at, input.on_expired, input.on_hold,
+           input.after, 1, 'queued', input.due_at, input.at, '{}'
       from input
      where not (select refused from verdict)
      order by input.place

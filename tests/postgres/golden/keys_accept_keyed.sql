@@ -10,7 +10,8 @@ with stamp as materialized (
      cross join lateral pg_catalog.json_to_record(i.data::json)
         as spec (queue text, priority smallint, name text, args json, retries bigint,
                  timeout float8, lease float8, on_exhausted text, label text, owner text,
-                 subject text, expires_at timestamptz, on_expired text, after uuid, unique_key text, ordering_key text, on_hold text, blocked_by uuid)
+                 subject text, expires_at timestamptz, on_expired text, on_hold text,
+                 after uuid, unique_key text, ordering_key text, blocked_by uuid)
 ), verdict as materialized (
     select exists (select from input where input.expires_at <= input.due_at) as refused
 ), seen as materialized (

@@ -11,7 +11,7 @@ select own.id,
        exists (select from "leasebook"."jobs" as j
                 where j.ordering_key = own.ordering_key and j.ordering_key is not null
                   and j.state = 'leased' and j.id <> own.id) as running,
-       own.seq
+       own.seq, pg_catalog.clock_timestamp() as asked_at
   from unnest(%(ids)s::uuid[]) as i (id)
  cross join lateral (
        select j.* from "leasebook"."jobs" as j where j.id = i.id offset 0

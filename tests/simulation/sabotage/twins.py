@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from . import effects, rules, stores, workers
+from . import effects, order, rules, stores, workers
 from .rules import Planted
 
 #: Each with the faults that bring it out, so that few worlds are enough.
@@ -51,4 +51,9 @@ TWINS: dict[Callable[[], Planted], tuple[str, ...]] = {
     effects.begun_before_the_commit: ("cut before commit",),
     effects.uncertain_is_released_on_retry: ("effect answer lost",),
     effects.effects_without_fencing: ("database clock jumped", "handler slow past its lease"),
+    order.goes_on_with_the_end: ("slow statement",),
+    order.producers_are_not_waited_for: ("transaction long",),
+    order.one_goes_on: (),
+    order.held_jobs_block_nobody: ("handler rejected",),
+    order.failed_parents_are_done: ("handler rejected",),
 }
