@@ -12,14 +12,17 @@ from leasebook.domain import Group, Policy, Retry, State
 from leasebook.domain import limits as limit
 from leasebook.infra.cli import COMMANDS
 from leasebook.infra.cli import output as ends
+from leasebook.infra.postgres.history import EVENTS_MAX, PIECE_ROWS
 from leasebook.infra.postgres.pooler import PREPARE_DEFAULT
 from leasebook.infra.postgres.settings import Settings
 from leasebook.infra.worker.settings import WorkerSettings
 from leasebook.projections.check import INVARIANTS
+from leasebook.projections.replay.waiting import Cause
 from tests.support.source import PARTS, TOP, modules
 
 OPERATING = (TOP / "docs" / "operating.md").read_text("utf-8")
 HANDLERS = (TOP / "docs" / "handlers.md").read_text("utf-8")
+REPLAY = (TOP / "docs" / "replay.md").read_text("utf-8")
 ARCHITECTURE = (TOP / "ARCHITECTURE.md").read_text("utf-8")
 README = (TOP / "README.md").read_text("utf-8")
 
@@ -126,6 +129,21 @@ def test_commands() -> None:
     assert told == list(COMMANDS)
 
 
+def test_questions_of_a_replay() -> None:
+    from leasebook.infra.cli.replay import replay
+
+    told = [cells[0].split()[1].strip("`") for cells in rows(REPLAY, "question")]
+    assert told == list(replay.commands)
+    causes = [cells[0].strip("`") for cells in rows(REPLAY, "cause")]
+    assert causes == [cause.value for cause in Cause]
+    options = {
+        name for each in replay.commands.values() for option in each.params for name in option.opts
+    }
+    assert set(re.findall(r"`(?:replay \w+ )?(--[a-z-]+)", REPLAY)) <= options
+    assert f"`--max-events` events ({EVENTS_MAX:,})" in " ".join(REPLAY.split())
+    assert f"{PIECE_ROWS:,} events at a time" in REPLAY
+
+
 def test_exit_codes() -> None:
     told = [int(cells[0]) for cells in rows(OPERATING, "exit code")]
     assert told == [0, ends.FINDING, ends.REFUSED, ends.UNAVAILABLE, ends.INTERRUPTED]
@@ -167,7 +185,7 @@ def test_the_code_map_lists_every_package() -> None:
 
 
 @pytest.mark.parametrize("page", ["ARCHITECTURE.md", "README.md", *["docs/" + name for name in (
-    "handlers.md", "operating.md", "deploying.md", "embedding.md")]])  # fmt: skip
+    "handlers.md", "operating.md", "deploying.md", "embedding.md", "replay.md")]])  # fmt: skip
 def test_paths_and_links_exist(page: str) -> None:
     text = (TOP / page).read_text("utf-8")
     folder = (TOP / page).parent

@@ -19,6 +19,7 @@ COMMANDS = {
     "list": ("look", "list_jobs"),
     "history": ("history", "history"),
     "check": ("check", "check_command"),
+    "replay": ("replay", "replay"),
     "doctor": ("doctor", "doctor"),
     "import-table": ("import_table", "import_command"),
     "cut-over": ("import_table", "cut_over"),

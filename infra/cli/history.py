@@ -67,7 +67,7 @@ def document(job: UUID, stream: Sequence[Recorded]) -> dict[str, object]:
     return {
         "job": job,
         "state": life[-1].after.state if life else None,
-        "events": [_event(each) for each in stream],
+        "events": [event_document(each) for each in stream],
         "story": [str(line) for line in tell(stream, worker_names(stream))],
     }
 
@@ -124,7 +124,8 @@ def story_table(lines: Sequence[Line]) -> Table:
     return table
 
 
-def _event(recorded: Recorded) -> dict[str, object]:
+def event_document(recorded: Recorded) -> dict[str, object]:
+    """One event as JSON."""
     event = recorded.event
     return {
         "version": recorded.version,

@@ -36,7 +36,7 @@ console = Console()
 
 def print_json(value: object) -> None:
     """One JSON document on standard output; times as RFC 3339, ids as text."""
-    click.echo(json.dumps(value, default=_plain, ensure_ascii=False, indent=2))
+    click.echo(json.dumps(value, default=plain, ensure_ascii=False, indent=2))
 
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
@@ -129,7 +129,8 @@ def _line(text: str) -> str:
     return "".join(each if each.isprintable() else repr(each)[1:-1] for each in text)
 
 
-def _plain(value: Any) -> object:
+def plain(value: Any) -> object:
+    """What JSON has no form for, as text: times as RFC 3339, ids.  For ``json.dumps``."""
     if isinstance(value, datetime):
         return value.isoformat()
     if isinstance(value, UUID):

@@ -9,15 +9,13 @@ from __future__ import annotations
 import json
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
-from datetime import datetime
 from time import monotonic
-from typing import Any, NamedTuple
-from uuid import UUID
 
 from attrs import frozen
 
 from ...domain.log import Recorded
-from .connection import Link, Params, Row
+from ...projections.replay.facts import AuditLine
+from .connection import Link, Row
 from .position import ForeignLog, LogOnStandby, Position, WroteBefore, position_of
 from .rows import recorded
 from .schema.check import require_schema
@@ -29,21 +27,8 @@ from .statements import windows as statements
 PIECE_ROWS = 5_000
 #: How often the indexes are told of new pages, at most.
 SUMMARIZE_SECONDS = 5.0
-#: Before and after every event.
-EVER, FOREVER = "-infinity", "infinity"
-NO_JOB = UUID(int=0)
 #: What a reader that has read nothing has seen.
 NOTHING = "1:1:"
-
-
-class AuditEntry(NamedTuple):
-    """One line of the audit log, its ``detail`` parsed."""
-
-    at: datetime
-    kind: str
-    detail: dict[str, Any]
-    job_id: UUID | None = None
-    worker: str | None = None
 
 
 @frozen
@@ -63,7 +48,7 @@ class Window:
         """Its events by job and version, read in pieces."""
         return map(recorded, self._rows(statements.events(self._schema)))
 
-    def audit(self) -> Iterator[AuditEntry]:
+    def audit(self) -> Iterator[AuditLine]:
         """Its lines of the audit log by number."""
         return map(_entry, self._rows(statements.audit(self._schema)))
 
@@ -139,30 +124,6 @@ class PostgresWindows:
             link.abandon()
             raise
 
-    def streams(
-        self, upto: Position, until: datetime | None = None, since: datetime | None = None
-    ) -> Iterator[Recorded]:
-        """Whole streams, by job and version, as ``upto`` sees them and not after ``until``.
-
-        Streams that had completed before ``since`` are left out.  However long the log is, each
-        piece is a short transaction.
-        """
-        statement = statements.streams(self._schema)
-        job, version = NO_JOB, 0
-        while True:
-            rows = self._piece(statement, upto, until, job=job, version=version, since=since)
-            if not rows:
-                return
-            job, version = rows[0][:2]
-            yield from (recorded(row[2:]) for row in rows if row[2] is not None)
-
-    def audit_lines(self, upto: Position, until: datetime | None = None) -> Iterator[AuditEntry]:
-        """The audit log by number, as ``upto`` sees it and not after ``until``."""
-        statement, number = statements.audit_pieces(self._schema), 0
-        while rows := self._piece(statement, upto, until, number=number):
-            number = rows[-1][0]
-            yield from map(_entry, rows)
-
     def forget(self, name: str) -> None:
         """Drop a reader's checkpoint: it begins again with everything."""
         begin = frame.begin_write(self._settings)
@@ -176,18 +137,6 @@ class PostgresWindows:
     def close(self) -> None:
         """Close the connection; a later question opens another."""
         self._link.close()
-
-    def _piece(
-        self, statement: str, upto: Position, until: datetime | None, **place: Any
-    ) -> list[Row]:
-        params: Params = {
-            "upto": upto.snapshot,
-            "until": until or FOREVER,
-            "limit": PIECE_ROWS,
-            **place,
-            "since": place.get("since") or EVER,
-        }
-        return self._link.once(frame.begin_look(self._settings), statement, params)
 
     def _here(self) -> Position:
         """Where the log ends in the transaction that was begun."""
@@ -229,6 +178,6 @@ def bounds(after: Position | None, upto: Position) -> dict[str, object]:
     }
 
 
-def _entry(row: Row) -> AuditEntry:
+def _entry(row: Row) -> AuditLine:
     _, _, at, kind, detail, job_id, worker = row
-    return AuditEntry(at, kind, json.loads(detail), job_id, worker)
+    return AuditLine(at, kind, json.loads(detail), job_id, worker)

@@ -29,6 +29,8 @@ from .tick import Ask, Ticked, Ticker
 LOOK_SECONDS_MIN = 0.05
 #: An inbox whose items the store refuses is left alone for so long.
 INBOX_PAUSE_SECONDS = 30.0
+#: Other workers are woken for jobs that this one cannot start, but not more often than this.
+RING_SECONDS = 0.1
 LONG_AGO = float("-inf")
 #: So many due jobs are looked through for strangers, at the start and later.
 FIRST_SAMPLE_JOBS = 20_000
@@ -49,6 +51,7 @@ class TickLoop:
     settings: WorkerSettings
     on_buried: Callable[[], str]
     on_idle: Callable[[], None]
+    on_freed: Callable[[], None] = lambda: None
     running: dict[UUID, Job] = field(factory=dict[UUID, Job])
     stopping: bool = False
     give_up_at: float = float("inf")
@@ -65,6 +68,7 @@ class TickLoop:
     _strangers: set[Stranger] = field(factory=set[Stranger])
     _reconciled_at: float = LONG_AGO
     _in_vain: int = 0
+    _rang_at: float = LONG_AGO
     _doing: str = LOOKING
     _outage: Outage = field(init=False)
 
@@ -157,10 +161,20 @@ class TickLoop:
             self._more = ticked.more
             if ticked.leased or ticked.ended:
                 self._in_vain = 0
+        self._take_over(ticked)
+        if ticked.freed:
+            self._freed(now)
         if not self._more:
             self._look_at = min(self._look_at, now + self._look_again)
-        self._take_over(ticked)
         self._recovered(TICKING)
+
+    def _freed(self, now: float) -> None:
+        """Jobs that waited for another are due now: for us, or for others when we have no slot."""
+        self._more = True
+        full = len(self.running) >= self.settings.concurrency
+        if full and now - self._rang_at >= RING_SECONDS:
+            self._rang_at = now
+            self.on_freed()
 
     @property
     def _look_again(self) -> float:

@@ -124,9 +124,9 @@ class Ticker:
 
     def _steps(self, tx: Transaction, ask: Ask) -> Ticked:
         settled = settle(tx, ask.reports, self.worker)
-        freed = go_on(tx)
         reconcile = ask.reconcile or self._doubt
         lost = self._reconcile(tx, ask, settled.again) if reconcile else ()
+        freed = go_on(tx)
         if (ask.slots > 0 or reconcile) and not tx.is_alive(self.worker):
             lost = tuple(ask.running)
             return Ticked(settled=settled, lost=lost, buried=True, freed=len(freed))

@@ -112,6 +112,7 @@ class Worker:
             self.settings,
             on_buried=lambda: self._enroll(store).id,
             on_idle=partial(self._idle, loop),
+            on_freed=self.wakeup.ring,
         )
 
         def tick_thread() -> None:

@@ -6,11 +6,13 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
+import click
 import pytest
 
-from leasebook.infra.cli import COMMANDS
+from leasebook.infra.cli import COMMANDS, main
 from tests.cli.conftest import Leasebook
 from tests.support.standing import fill
 from tests.support.workers import DEADLINE_SECONDS, eventually
@@ -18,14 +20,27 @@ from tests.support.workers import DEADLINE_SECONDS, eventually
 COMMAND = (sys.executable, "-m", "leasebook.infra.cli")
 
 
+def leaves(command: click.Command, *above: str) -> Iterator[tuple[str, ...]]:
+    """The words of every command that does something."""
+    if not isinstance(command, click.Group):
+        yield above
+        return
+    context = click.Context(command)
+    for name in command.list_commands(context):
+        below = command.get_command(context, name)
+        assert below is not None
+        yield from leaves(below, *above, name)
+
+
 def test_help_lists_every_command(leasebook: Leasebook) -> None:
     answer = leasebook("--help")
     assert answer.code == 0
     for command in COMMANDS:
         assert f"  {command} " in answer.out
-        told = leasebook(command, "-h")
+    for words in leaves(main):
+        told = leasebook(*words, "-h")
         assert told.code == 0
-        assert "--json" in told.out
+        assert "--json" in told.out or "--format" in told.out
         assert "--dsn" in told.out
     assert leasebook().code == 2, "without a command it shows the same as a mistake"
 

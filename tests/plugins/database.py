@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, LiteralString
+from typing import Any
 from urllib.parse import quote, urlencode
 
 import psycopg
@@ -31,6 +31,8 @@ from leasebook.infra.postgres.schema.migrate import migrate
 from leasebook.infra.postgres.server import ServerError, embedded_server
 from leasebook.projections.check import check
 from tests.support.servers import Outside
+
+from .copies import Copies
 
 DOCKER_PROBE_SECONDS = 2
 DOCKER_SOCKET = Path("/var/run/docker.sock")
@@ -45,7 +47,6 @@ REMEDY = (
     " (image: LEASEBOOK_TEST_IMAGE), or install the embedded server:"
     ' pip install "leasebook[embedded]".'
 )
-CREATE_COPY = "CREATE DATABASE {name} TEMPLATE {template}"
 KIND = pytest.StashKey[str]()
 
 
@@ -169,7 +170,7 @@ def _admin(server_dsn: str) -> Iterator[psycopg.Connection]:
 @pytest.fixture(scope="session")
 def _template(server_dsn: str, _admin: psycopg.Connection) -> Iterator[str]:
     """A database that the project's own migration has made, closed so that it can be copied."""
-    with _database(_admin, "CREATE DATABASE {name}") as name:
+    with _database(_admin) as name:
         migrate(with_database(server_dsn, name))
         close = sql.SQL("ALTER DATABASE {} ALLOW_CONNECTIONS false")
         _admin.execute(close.format(sql.Identifier(name)))
@@ -179,20 +180,28 @@ def _template(server_dsn: str, _admin: psycopg.Connection) -> Iterator[str]:
         yield name
 
 
+@pytest.fixture(scope="session")
+def _copies(server_dsn: str, _template: str) -> Iterator[Copies]:
+    copies = Copies(server_dsn, _template)
+    yield copies
+    copies.close()
+
+
 @pytest.fixture
-def database_dsn(
-    request: pytest.FixtureRequest, server_dsn: str, _admin: psycopg.Connection, _template: str
-) -> Iterator[str]:
+def database_dsn(request: pytest.FixtureRequest, server_dsn: str, _copies: Copies) -> Iterator[str]:
     """A URI of a fresh, migrated database that goes away after the test, sessions or not.
 
     Before it goes, the log and the claim table that the test left must pass the checker (E04),
     unless the test is marked ``unchecked("why")``.
     """
-    with _database(_admin, CREATE_COPY, template=_template) as name:
-        dsn = with_database(server_dsn, name)
+    name = _copies.take()
+    dsn = with_database(server_dsn, name)
+    try:
         yield dsn
         if request.node.get_closest_marker("unchecked") is None:
             assert_lawful(dsn)
+    finally:
+        _copies.give_back(name)
 
 
 def assert_lawful(dsn: str, schema: str = "leasebook") -> None:
@@ -209,18 +218,15 @@ def assert_lawful(dsn: str, schema: str = "leasebook") -> None:
 @pytest.fixture
 def empty_database_dsn(server_dsn: str, _admin: psycopg.Connection) -> Iterator[str]:
     """A URI of a database with nothing in it, for tests of the migration itself."""
-    with _database(_admin, "CREATE DATABASE {name}") as name:
+    with _database(_admin) as name:
         yield with_database(server_dsn, name)
 
 
 @contextmanager
-def _database(
-    admin: psycopg.Connection, create: LiteralString, **names: str
-) -> Generator[str, None, None]:
-    """A database under a name of its own, made by the statement `create`."""
+def _database(admin: psycopg.Connection) -> Generator[str, None, None]:
+    """An empty database under a name of its own."""
     name = f"leasebook_test_{secrets.token_hex(6)}"
-    others = {key: sql.Identifier(value) for key, value in names.items()}
-    admin.execute(sql.SQL(create).format(name=sql.Identifier(name), **others))
+    admin.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
     try:
         yield name
     finally:

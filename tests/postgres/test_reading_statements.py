@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from leasebook.infra.postgres.schema.name import Schema
-from leasebook.infra.postgres.statements import reading, windows
+from leasebook.infra.postgres.statements import reading, replaying, windows
 
 GOLDEN = Path(__file__).parent / "golden"
 STATEMENTS: dict[str, Callable[[Schema], str]] = {
@@ -21,15 +21,15 @@ STATEMENTS: dict[str, Callable[[Schema], str]] = {
     "reading_log": reading.log,
     "reading_rows": reading.rows,
     "reading_stats": reading.stats,
+    "replaying_audit": replaying.audit,
+    "replaying_events": replaying.events,
     "windows_adopt": windows.adopt,
     "windows_audit": windows.audit,
-    "windows_audit_pieces": windows.audit_pieces,
     "windows_checkpoint": windows.checkpoint,
     "windows_drop_checkpoint": windows.drop_checkpoint,
     "windows_events": windows.events,
     "windows_here": windows.here,
     "windows_move_checkpoint": windows.move_checkpoint,
-    "windows_streams": windows.streams,
     "windows_summarize": windows.summarize,
 }
 

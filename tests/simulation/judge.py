@@ -6,6 +6,7 @@ runs there really were, and the scheduler knows who was shaken; the log is held 
 
 from __future__ import annotations
 
+import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from itertools import pairwise
@@ -24,6 +25,10 @@ from leasebook.domain.events import (
 )
 from leasebook.infra.memory import MemoryLog
 from leasebook.projections.check import KeptRow, check
+from leasebook.projections.replay.clock import micros
+from leasebook.projections.replay.facts import AuditLine, gather
+from leasebook.projections.replay.waiting import Cause
+from leasebook.projections.replay.waits import waits
 
 from .handlers import Effect
 
@@ -267,6 +272,23 @@ def leases_are_used(world: World, streams: Streams, runs: Runs) -> Iterator[str]
                 yield f"job {job_id}: lease {token} of {holder.worker} ended and was never used"
 
 
+def waits_add_up(world: World, streams: Streams, runs: Runs) -> Iterator[str]:
+    """I17: the segments of each wait sum to it exactly, and of none is anything unknown."""
+    log = (each for stream in streams.values() for each in stream)
+    lines = [
+        AuditLine(at, each.kind, json.loads(each.detail), each.job_id, each.worker)
+        for _, at, _, each in world.database.audit()
+    ]
+    for wait in waits(log, gather(lines)):
+        assert wait.started is not None
+        parts = sum(each.microseconds for each in wait.segments)
+        whole = micros(wait.started) - micros(wait.since)
+        if not parts == wait.microseconds == whole:
+            yield f"job {wait.job_id}, start {wait.start}: {parts} of {whole} µs are explained"
+        if wait.of(Cause.UNKNOWN):
+            yield f"job {wait.job_id}, start {wait.start}: part of its wait is unknown"
+
+
 RULES: tuple[Rule, ...] = (
     committed_is_there,
     one_job_for_a_request,
@@ -279,4 +301,5 @@ RULES: tuple[Rule, ...] = (
     suspects_run_alone,
     nothing_expired_runs,
     leases_are_used,
+    waits_add_up,
 )

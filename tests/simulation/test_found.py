@@ -48,7 +48,7 @@ def test_a_job_that_one_tick_lost_and_leased_anew_is_running() -> None:
     settings, never = WorkerSettings(), _never
     ticker = Ticker(store, "w", ("default",), ("sync_page",), settings, _new_id)
     executor: Any = hands
-    loop = TickLoop(store, ticker, executor, bell, settings, never, never, {old.id: old})
+    loop = TickLoop(store, ticker, executor, bell, settings, never, never, running={old.id: old})
     take_over: Callable[[Ticked], None] = loop._take_over  # pyright: ignore[reportPrivateUsage]
     take_over(Ticked(leased=(new,), lost=(old,)))
     assert loop.running == {new.id: new}

@@ -47,57 +47,6 @@ def audit(schema: Schema) -> str:
     return _window(columns, f"{schema.table('audit_log')} as a", "a.xid", "1")
 
 
-def streams(schema: Schema) -> str:
-    """The next piece of the log by job and version, as far as a snapshot sees it.
-
-    Streams that had completed before ``since`` are left out.  Every row begins with the place where
-    the piece ends; when nothing of a piece is wanted, it is one row with nothing else.  No row at
-    all: the log ends here.
-    """
-    columns = ", ".join(f"piece.{name}" for name in EVENT)
-    table = schema.table("job_events")
-    return f"""
-with piece as materialized (
-    select e.*
-      from {table} as e
-     where (e.job_id, e.version) > (%(job)s::uuid, %(version)s::bigint)
-     order by e.job_id, e.version
-     limit %(limit)s
-), place as materialized (
-    select piece.job_id, piece.version
-      from piece
-     order by piece.job_id desc, piece.version desc
-     limit 1
-), over as materialized (
-    select member.job_id
-      from (select distinct piece.job_id from piece) as member
-     where exists (
-           select from {table} as e
-            where e.job_id = member.job_id and e.kind = 'completed.v1'
-              and e.at < %(since)s::timestamptz)
-)
-select place.job_id as place_job, place.version as place_version,
-       piece.job_id, piece.version, piece.event_id, piece.xid, {columns}
-  from place
-  left join piece
-    on piece.at <= %(until)s::timestamptz
-   and {_seen("piece.xid")}
-   and piece.job_id not in (select over.job_id from over)
- order by piece.job_id, piece.version
-"""
-
-
-def audit_pieces(schema: Schema) -> str:
-    """The next piece of the audit log by number, as far as a snapshot sees it."""
-    return f"""
-select a.id, a.xid, a.at, a.kind, a.detail, a.job_id, a.worker
-  from {schema.table("audit_log")} as a
- where a.id > %(number)s and a.at <= %(until)s::timestamptz and {_seen("a.xid")}
- order by a.id
- limit %(limit)s
-"""
-
-
 def take_turn() -> str:
     """Are we the only reader of this name until the transaction ends?  (It writes nothing.)"""
     parts = "pg_catalog.concat_ws(e'\\x1f', %(schema)s::text, 'reader', %(name)s::text)"
@@ -142,8 +91,8 @@ on conflict (name) do update set at = excluded.at, position = excluded.position
 
 def _window(columns: str, source: str, xid: str, order: str) -> str:
     """Two questions, because a planner with poor statistics would answer one from all pages."""
-    checks = f"""   and {_seen(xid)}
-   and not {_seen(xid, "after")}"""
+    checks = f"""   and {seen(xid)}
+   and not {seen(xid, "after")}"""
     return f"""
 select {columns}
   from {source}
@@ -158,6 +107,7 @@ select {columns}
 """
 
 
-def _seen(xid: str, snapshot: str = "upto") -> str:
+def seen(xid: str, snapshot: str = "upto") -> str:
+    """Whether a snapshot sees what the transaction ``xid`` has committed."""
     number = f"{xid}::text::xid8"
     return f"pg_catalog.pg_visible_in_snapshot({number}, %({snapshot})s::text::pg_snapshot)"

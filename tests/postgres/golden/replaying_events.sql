@@ -9,9 +9,11 @@ with piece as materialized (
       from piece
      order by piece.job_id desc, piece.version desc
      limit 1
+), member as materialized (
+    select distinct piece.job_id from piece
 ), over as materialized (
     select member.job_id
-      from (select distinct piece.job_id from piece) as member
+      from member
      where exists (
            select from "leasebook"."job_events" as e
             where e.job_id = member.job_id and e.kind = 'completed.v1'
@@ -22,6 +24,6 @@ select place.job_id as place_job, place.version as place_version,
   from place
   left join piece
     on piece.at <= %(until)s::timestamptz
-   and pg_catalog.pg_visible_in_snapshot(piece.xid::text::xid8, %(upto)s::text::pg_snapshot)
+   and (%(upto)s::text is null or pg_catalog.pg_visible_in_snapshot(piece.xid::text::xid8, %(upto)s::text::pg_snapshot))
    and piece.job_id not in (select over.job_id from over)
  order by piece.job_id, piece.version
