@@ -161,7 +161,8 @@ def test_pieces_go_by_the_primary_key(dsn: str) -> None:
         for setting in frame.begin_look(Settings()).split(";\n")[1:-1]:
             connection.execute(setting.replace("set local", "set").encode())
         params = {
-            "job": UUID(int=0), "version": 0, "limit": 500, "until": LATER, "since": at(1), "upto": None,
+            "job": UUID(int=0), "version": 0, "limit": 500, "until": LATER, "since": at(1),
+                "upto": None,
         }  # fmt: skip
         found = scans(connection, replaying.events(Schema()), params)
     events = [each for each in found if each.table == "job_events"]
