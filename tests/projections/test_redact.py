@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 import attrs
 import pytest
@@ -62,8 +62,7 @@ def texts(value: object, path: str = "") -> Iterator[tuple[str, str]]:
     if isinstance(value, str):
         yield path, value
     elif attrs.has(type(value)):
-        kind: Any = type(value)
-        for field in attrs.fields(kind):
+        for field in attrs.fields(cast("type[Any]", type(value))):
             yield from texts(getattr(value, field.name), field.name)
     elif isinstance(value, tuple):
         for each in value:  # pyright: ignore[reportUnknownVariableType]
