@@ -62,8 +62,8 @@ def texts(value: object, path: str = "") -> Iterator[tuple[str, str]]:
     if isinstance(value, str):
         yield path, value
     elif attrs.has(type(value)):
-        for field in attrs.fields(cast("type[Any]", type(value))):
-            yield from texts(getattr(value, field.name), field.name)
+        for name in attrs.asdict(cast(Any, value), recurse=False):
+            yield from texts(getattr(value, name), name)
     elif isinstance(value, tuple):
         for each in value:  # pyright: ignore[reportUnknownVariableType]
             yield from texts(each, path)  # pyright: ignore[reportUnknownArgumentType]
