@@ -25,6 +25,7 @@ _LAZY: dict[str, str] = {
     "Retry": "leasebook.domain",
     "RetryIn": "leasebook.infra.app",
     "Run": "leasebook.infra.app",
+    "SchemaIncomplete": "leasebook.infra.postgres.schema.errors",
     "Snooze": "leasebook.infra.app",
     "UniqueKeyTaken": "leasebook.domain",
     "WORKFLOW_ACTIONS": "leasebook.domain",
@@ -46,6 +47,7 @@ __all__ = [
     "Retry",
     "RetryIn",
     "Run",
+    "SchemaIncomplete",
     "Snooze",
     "UniqueKeyTaken",
     "__version__",
@@ -76,6 +78,9 @@ if TYPE_CHECKING:
     from leasebook.infra.caller_ports import Receipt
     from leasebook.infra.postgres.caller_errors import (
         NoTransaction,
+    )
+    from leasebook.infra.postgres.schema.errors import (
+        SchemaIncomplete,
     )
 else:
     # Hidden from type checkers, which would otherwise accept every misspelt name.

@@ -163,7 +163,8 @@ class Complete:
 class Fail:
     """End the run with an error; retry after ``delay`` seconds if ``retry`` and the budget allow.
 
-    ``error`` is already redacted and bounded.
+    ``error`` is already redacted and bounded.  ``interrupted``: the run broke because its process
+    died or its worker stopped, and had no answer of its own.
     """
 
     at: datetime
@@ -171,6 +172,7 @@ class Fail:
     error: str
     delay: float = 0.0
     retry: bool = True
+    interrupted: bool = False
 
 
 @frozen

@@ -224,6 +224,12 @@ def _queue(facts: Facts, limits: Thresholds) -> Iterator[Finding]:
             f"{count(facts.held, 'job')} failed and held for an operator",
             "`leasebook list --state failed`, then `leasebook history JOB`",
         )
+    if facts.aborted:
+        yield _note(
+            "aborted",
+            f"{count(facts.aborted, 'job')} aborted within a day: a run was interrupted",
+            "the lines `job aborted` of the workers name them, then `leasebook history JOB`",
+        )
     growth = facts.events_per_day * facts.bytes_per_event
     if facts.events_per_day:
         level = _warning if growth >= limits.growth_bytes else _note

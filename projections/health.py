@@ -77,7 +77,10 @@ class SlotFacts:
 
 @frozen
 class Facts:
-    """Everything that the rules look at, at one moment."""
+    """Everything that the rules look at, at one moment.
+
+    ``held`` are there now, ``aborted`` were within a day.
+    """
 
     tables: Sequence[TableFacts] = ()
     sessions: Sequence[SessionFacts] = ()
@@ -93,6 +96,7 @@ class Facts:
     silent_workers: Sequence[str] = ()
     living_workers: int = 0
     held: int = 0
+    aborted: int = 0
     due: int = 0
     oldest_due: float | None = None
     events_per_day: float = 0.0

@@ -30,7 +30,15 @@ from ..domain.events import (
 from ..domain.job import Job
 from ..domain.log import Recorded
 from ..domain.states import TRANSITIONS, WAITING
-from ..domain.values import ALWAYS_HELD, HOLDING, ExpiryCause, OnExhausted, Outcome
+from ..domain.values import (
+    ALWAYS_HELD,
+    HOLDING,
+    ExpiryCause,
+    OnExhausted,
+    OnExpired,
+    Outcome,
+    ReleaseReason,
+)
 from .streams import Step
 
 Finding: TypeAlias = tuple[str, tuple[Recorded, ...]]
@@ -49,6 +57,7 @@ INVARIANTS: dict[str, str] = {
     "I11": "At the end of the log one unfinished or held job of a queue has a unique key at most.",
     "I13": "The claim table is the fold of the log: rows for unfinished and held jobs, no other.",
     "I18": "A group keeps within its size and hold, and no item is out of order or twice.",
+    "I19": "A job of a type that aborts waits for no other run once one was interrupted.",
 }
 
 
@@ -236,6 +245,19 @@ def group_bounds(life: Sequence[Step]) -> Iterator[Finding]:
                 yield f"it is held {limit - first} after its first item", (here,)
 
 
+def aborts(life: Sequence[Step]) -> Iterator[Finding]:
+    """I19: after an interruption a type that aborts ends, and no other is aborted."""
+    for step in life:
+        here, event = step.recorded, step.recorded.event
+        if step.after.spec.policy.on_expired is not OnExpired.ABORT:
+            if isinstance(event, Failed) and event.outcome is Outcome.ABORTED:
+                yield "it was aborted, and its type is to be run again", (here,)
+        elif isinstance(event, LeaseExpired) or (
+            isinstance(event, Released) and event.reason is ReleaseReason.SHUTDOWN
+        ):
+            yield "its run was interrupted, and it waits for another", (here,)
+
+
 RULES: tuple[tuple[str, Rule], ...] = (
     ("I1", versions),
     ("I2", moves),
@@ -246,4 +268,5 @@ RULES: tuple[tuple[str, Rule], ...] = (
     ("I9", in_time),
     ("I10", budget),
     ("I18", group_bounds),
+    ("I19", aborts),
 )

@@ -64,6 +64,11 @@ class Summary:
         return sum(self.ended.values()) - self.completed
 
     @property
+    def aborted(self) -> int:
+        """Jobs that were interrupted, and are of a type that is not run again then."""
+        return self.ended.get(Outcome.ABORTED, 0)
+
+    @property
     def rate_limited(self) -> int:
         """Runs that were given back because of a rate limit."""
         return self.released.get(ReleaseReason.RATE_LIMITED, 0)

@@ -247,6 +247,8 @@ def _failed(step: Step, event: e.Failed) -> str:
     held = "held for an operator" if event.held else "not held"
     if event.outcome is Outcome.EXPIRED:
         return f"expired after {duration(after.at - after.spec.enqueued_at)}: {error}; {held}"
+    if event.outcome is Outcome.ABORTED:
+        return f"stopped after {_ran(step)}, {error}; it is not run again; {held}{_total(after)}"
     word = "lost" if event.outcome is Outcome.LOST else "failed for good"
     why = "; no retry is of use" if event.outcome is Outcome.REJECTED else ""
     return f"{word} after {_ran(step)}: {error}{why}; {_spent(after)}; {held}{_total(after)}"

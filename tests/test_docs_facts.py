@@ -67,6 +67,7 @@ SETTINGS: Mapping[str, object] = {
     "preparing statements": PREPARE_DEFAULT,
     "lease": POLICY.lease,
     "time-out of a run": POLICY.timeout,
+    "an interrupted run": str(POLICY.on_expired),
     "retries": RETRY.retries,
     "delay between them": RETRY.delay,
     "cap of a growing delay": RETRY.cap,
@@ -151,8 +152,12 @@ def test_exit_codes() -> None:
 
 def test_log_lines() -> None:
     source = "".join(path.read_text("utf-8") for path in modules("infra"))
-    # These two are logged under a name.
-    named = {"[IMPORTANT] Failed on job": "IMPORTANT", "store unavailable": "event"}
+    # These are logged under a name.
+    named = {
+        "[IMPORTANT] Failed on job": "IMPORTANT",
+        "job aborted": "ABORTED",
+        "store unavailable": "event",
+    }
     for level, line, _ in rows(OPERATING, "level"):
         text = line.strip("`")
         assert f'"{text}' in source, f"nothing logs {text!r}"

@@ -25,11 +25,16 @@ def complete(job: Job | None, command: Complete) -> tuple[Event, ...]:
 
 
 def fail(job: Job | None, command: Fail) -> tuple[Event, ...]:
-    """The handler failed: another attempt if it is of use and the budget allows, else the end."""
+    """The handler failed: another attempt if it is of use and the budget allows, else the end.
+
+    A type that aborts has no other attempt after a run that broke because it was interrupted.
+    """
     job, _ = holder(job, "fail", command.token)
     if (unclear := uncertain(job, command.at, command.error)) is not None:
         return unclear
     at, policy = moment(job, command.at), job.spec.policy
+    if command.interrupted and command.retry and policy.on_expired is OnExpired.ABORT:
+        return (aborted(at, command.token, command.error),)
     if command.retry and job.attempts < policy.retries:
         due = at + _delay(command.delay)
         return (RetryScheduled(at, command.token, command.error, due),)

@@ -15,7 +15,8 @@ STOPPED = "its worker was stopped in the middle of it"
 
 def aborted(at: datetime, token: int, why: str) -> Failed:
     """The end of a job of a type that is not run again after an interruption."""
-    return Failed(at, token, Outcome.ABORTED, held=False, error=f"aborted: {why}")
+    text = f"aborted: {why}"[:ERROR_CHARS_MAX]
+    return Failed(at, token, Outcome.ABORTED, held=False, error=text)
 
 
 def uncertain(job: Job, at: datetime, error: str = "") -> tuple[Failed] | None:

@@ -112,8 +112,8 @@ class Book(Subjects):
 
         Options (see TypeOptions): ``name``, the function's own by default; ``queue``, ``priority``
         (0-9, higher first), ``retry`` (a Retry, or a number of retries), ``timeout`` and ``lease``
-        in seconds, ``group``, ``on_exhausted`` ("hold" or "drop"), ``label``, and
-        ``executor`` ("thread" or "process") for a ``def`` handler.
+        in seconds, ``group``, ``on_exhausted`` ("hold" or "drop"), ``on_expired`` ("retry" or
+        "abort"), ``label``, and ``executor`` ("thread" or "process") for a ``def`` handler.
 
         Raises InvalidValue for an option, HandlerRefused for a function that cannot be a handler,
         NameTaken when the name has one.

@@ -11,7 +11,7 @@ from ...domain import limits
 from ...domain.errors import InvalidValue
 from ...domain.job import LEASE_SECONDS_DEFAULT, TIMEOUT_SECONDS_DEFAULT, Group
 from ...domain.retry import Retry
-from ...domain.values import OnConflict, OnExhausted, OnHold
+from ...domain.values import OnConflict, OnExhausted, OnExpired, OnHold
 from ..caller_ports import Receipt
 from .errors import suggestion
 from .plain import kind
@@ -25,8 +25,10 @@ class TypeOptions(TypedDict, total=False):
 
     ``timeout`` bounds one run and ``lease`` is the first term of a lease, both in seconds.
     ``on_exhausted`` says whether a job that failed for good waits for an operator, ``on_hold``
-    whether the later jobs of its ordering key wait with it or go on without it.  ``executor`` is
-    where a ``def`` handler runs: in a thread of the worker, or in a process of its own kind.
+    whether the later jobs of its ordering key wait with it or go on without it.  ``on_expired``
+    says whether a run that was interrupted (by its lease, its worker, its time-out, a stop) is made
+    again while the budget lasts, or the job aborted.  ``executor`` is where a ``def`` handler runs:
+    in a thread of the worker, or in a process of its own kind.
     """
 
     name: str
@@ -36,6 +38,7 @@ class TypeOptions(TypedDict, total=False):
     timeout: float
     lease: float
     on_exhausted: Literal["hold", "drop"] | OnExhausted
+    on_expired: Literal["retry", "abort"] | OnExpired
     on_hold: Literal["block", "skip"] | OnHold
     label: str | None
     executor: Literal["thread", "process"]
@@ -135,6 +138,14 @@ def on_exhausted_of(value: object) -> OnExhausted:
         return OnExhausted(_any(value))
     except ValueError:
         raise InvalidValue("on_exhausted", kind(value), 'give "hold" or "drop"') from None
+
+
+def on_expired_of(value: object) -> OnExpired:
+    """What ``on_expired=`` means."""
+    try:
+        return OnExpired(_any(value))
+    except ValueError:
+        raise InvalidValue("on_expired", kind(value), 'give "retry" or "abort"') from None
 
 
 def on_hold_of(value: object) -> OnHold:

@@ -27,6 +27,7 @@ from .options import (
     group_of,
     lease_of,
     on_exhausted_of,
+    on_expired_of,
     on_hold_of,
     optional_text,
     retry_of,
@@ -65,7 +66,7 @@ class JobType:
 
     @property
     def policy(self) -> Policy:
-        """Budget, time-out, lease and what becomes of failures, in seconds."""
+        """Budget, time-out, lease (in seconds), and what becomes of failures and interruptions."""
         return self.defaults.policy
 
     @property
@@ -195,6 +196,7 @@ def parts_of(
         timeout_of(options),
         lease_of(options),
         on_exhausted_of(options.get("on_exhausted", "hold")),
+        on_expired_of(options.get("on_expired", "retry")),
     )
     face = read(handler, group is not None, localns)
     for parameter in face.hints:

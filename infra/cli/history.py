@@ -12,16 +12,20 @@ import click
 from rich.table import Table
 from rich.text import Text
 
-from ...domain.events import Leased
+from ...domain.events import Completed, Enqueued, ItemsJoined, Leased
 from ...domain.log import Recorded
 from ...projections.story import Line, tell
 from ...projections.streams import steps
+from ..worker.failure import bounded, redact
 from .look import reader
 from .options import connection_options, plain_book
-from .output import FINDING, answering, console, finish, print_json
+from .output import FINDING, answering, console, finish, line_of, print_json
 
 #: Fields of events that hold JSON documents as text.
 DOCUMENTS = frozenset({"args", "items", "result"})
+#: A document is shown to people up to here, and so many items of a group.
+DOCUMENT_CHARS_MAX = 500
+ITEMS_TOLD = 100
 
 
 class LocalZone(tzinfo):
@@ -88,15 +92,40 @@ def shown(stream: Sequence[Recorded]) -> Iterator[str]:
     zone = LocalZone()
     lines = tell(stream, worker_names(stream), zone)
     heading, rest = lines[0], lines[1:]
+    head = [str(heading), f"times are {zone_names(stream, zone)}", *given(stream)]
     if console.is_terminal:
         with console.capture() as drawn:
-            console.print(Text(str(heading)), f"times are {zone_names(stream, zone)}", sep="\n")
+            console.print(*map(Text, head), sep="\n")
             console.print(story_table(rest))
+            console.print(*map(Text, gave(stream)), sep="\n", end="")
         yield from (line.rstrip() for line in drawn.get().splitlines())
         return
-    yield str(heading)
-    yield f"times are {zone_names(stream, zone)}"
+    yield from head
     yield from map(str, rest)
+    yield from gave(stream)
+
+
+def given(stream: Sequence[Recorded]) -> Iterator[str]:
+    """What the job is given, in a line: its arguments, or the items that have joined it."""
+    birth = stream[0].event
+    if isinstance(birth, Enqueued) and birth.spec.group is None:
+        yield f"arguments: {_told(birth.spec.args)}"
+    joined = (each.event for each in stream)
+    items = [item for event in joined if isinstance(event, ItemsJoined) for item in event.items]
+    if items:
+        yield f"items: {_told(', '.join(items[:ITEMS_TOLD]))}"
+
+
+def gave(stream: Sequence[Recorded]) -> Iterator[str]:
+    """What came of it, in a line, when its handler returned anything."""
+    end = stream[-1].event
+    if isinstance(end, Completed) and end.result != "null":
+        yield f"result: {_told(end.result)}"
+
+
+def _told(document: str) -> str:
+    """A document on one line, redacted as errors are, and cut; ``--json`` has all of it."""
+    return bounded(line_of(redact(document)), DOCUMENT_CHARS_MAX)
 
 
 def zone_names(stream: Sequence[Recorded], zone: tzinfo) -> str:

@@ -44,7 +44,7 @@ def stats(dsn: str | None, schema: str, as_json: bool) -> None:
     elif not queues:
         click.echo("nothing waits, runs or is held: every queue is empty")
     else:
-        columns = [name.replace("_", " ") for name in attrs.fields_dict(QueueStats)]
+        columns = [*list(attrs.fields_dict(QueueStats))[:-1], "oldest"]
         print_table(columns, [_stats_row(each, at) for each in queues])
 
 

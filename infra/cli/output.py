@@ -44,7 +44,7 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> Non
 
     A row is a line, whatever the width of the terminal: so it can be searched and copied.
     """
-    cells = [["" if value is None else _line(str(value)) for value in row] for row in rows]
+    cells = [["" if value is None else line_of(str(value)) for value in row] for row in rows]
     widths = [max(map(cell_len, column)) for column in zip(columns, *cells, strict=True)]
     numbers = [
         all(isinstance(row[index], int) for row in rows) and bool(rows)
@@ -124,7 +124,7 @@ def _code_of(error: LeasebookError) -> int:
     return UNAVAILABLE if lost else REFUSED
 
 
-def _line(text: str) -> str:
+def line_of(text: str) -> str:
     """``text`` on one line and without control characters, which a job's key may hold."""
     return "".join(each if each.isprintable() else repr(each)[1:-1] for each in text)
 

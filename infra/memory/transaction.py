@@ -220,7 +220,10 @@ class MemoryTransaction:
         """How deep the whole queue is, by one count of everything."""
         at = self.session.read_time()
         states = (row.state for row in self.session.jobs.values())
-        counted = [Tally(State(each.state), each.held, each.due_at <= at, 1) for each in states]
+        counted = [
+            Tally(State(each.state), each.held, each.due_at <= at, 1, each.blocked_by is not None)
+            for each in states
+        ]
         return depth(counted, sum(1 for _ in self.session.inbox.values()))
 
     @statement

@@ -2,7 +2,7 @@
 
 Enqueue never opens, commits or rolls back anything: the job is there when the caller's own
 transaction commits, and was never there when it does not.  Errors of PostgreSQL reach the caller
-as its own driver raises them.
+as its own driver raises them, but for those of a schema that was not migrated.
 
 A Session bound to several engines is asked for its default connection.  When leasebook's tables
 are behind another bind, give that one: ``session.connection(bind_arguments={"mapper": Page})``.
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Awaitable, Sequence
+from inspect import isawaitable
 from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 
 import psycopg
@@ -19,7 +20,7 @@ from psycopg.rows import tuple_row
 
 from ..caller_ports import Order, Receipt
 from .accept import Asking, Question, Row, accepting
-from .caller_errors import CallerRefused, NoTransaction
+from .caller_errors import CallerRefused, NoTransaction, naming_what_is_missing
 from .parameters import DRIVERS, for_driver
 from .schema.name import Schema
 
@@ -47,16 +48,27 @@ def accept(
     """Accept orders in the caller's transaction; asynchronous callers get something to await.
 
     Raises NoTransaction when there is no transaction to join and CallerRefused for anything that
-    is no caller; both before a statement is sent.
+    is no caller, both before a statement is sent; SchemaIncomplete where the tables are not there.
     """
-    return carry(caller, accepting(schema, orders))
+    return carry(schema, caller, accepting(schema, orders))
 
 
-def carry(caller: object, questions: Asking[T]) -> T | Awaitable[T]:
+def carry(schema: Schema, caller: object, questions: Asking[T]) -> T | Awaitable[T]:
     """Ask ``questions`` in the caller's transaction; what they return, to be awaited by some.
 
     Raises as ``accept`` does.
     """
+    with naming_what_is_missing(schema):
+        answer = _carry(caller, questions)
+    return _awaited(schema, answer) if isawaitable(answer) else answer
+
+
+async def _awaited(schema: Schema, answer: Awaitable[T]) -> T:
+    with naming_what_is_missing(schema):
+        return await answer
+
+
+def _carry(caller: object, questions: Asking[T]) -> T | Awaitable[T]:
     if _is_psycopg(caller):
         return _psycopg(caller, questions)
     if _is_async_psycopg(caller):

@@ -54,11 +54,13 @@ def examine(dsn: str, schema: Schema) -> Facts:
 def _of_queue(connection: psycopg.Connection[Any], schema: Schema) -> dict[str, Any]:
     ((silent, living),) = _ask(connection, doctor.workers(schema))
     ((held, due, oldest),) = _ask(connection, doctor.queue(schema))
+    ((aborted,),) = _ask(connection, doctor.aborted(schema))
     ((events, size),) = _ask(connection, doctor.growth(schema), {"schema": schema.name})
     return {
         "silent_workers": silent,
         "living_workers": living,
         "held": held,
+        "aborted": aborted,
         "due": due,
         "oldest_due": oldest,
         "events_per_day": float(events),

@@ -29,7 +29,8 @@ FETCH_ROWS = 5_000
 class QueueStats:
     """How one queue stands: counts of jobs (``inbox``: items), and since when the oldest is due.
 
-    ``due`` is ready to start; ``grouped``, ``retrying`` and ``delayed`` wait for their time.
+    ``due`` is ready to start; ``grouped``, ``retrying`` and ``delayed`` wait for their time, and
+    ``blocked`` for the end of another job.
     """
 
     queue: str
@@ -37,6 +38,7 @@ class QueueStats:
     running: int
     retrying: int
     grouped: int
+    blocked: int
     delayed: int
     held: int
     inbox: int

@@ -24,18 +24,19 @@ def standings(
 ) -> Standings | Awaitable[Standings]:
     """How the work for these subjects stands, as the caller's transaction sees it.
 
-    Asynchronous callers get something to await.  Raises NoTransaction and CallerRefused.
+    Asynchronous callers get something to await.  Raises NoTransaction, CallerRefused and
+    SchemaIncomplete.
     """
-    return carry(caller, _asking(schema, asked))
+    return carry(schema, caller, _asking(schema, asked))
 
 
 def committed_standings(schema: Schema, dsn: str, asked: Sequence[str]) -> Standings:
     """The same as everybody sees it, on a connection that is closed again.
 
-    Raises InvalidDsn, and StoreUnavailable when the database does not answer.
+    Raises InvalidDsn, SchemaIncomplete, and StoreUnavailable when the database does not answer.
     """
     with sorted_errors(), connect(dsn) as connection:
-        answer = carry(connection, _asking(schema, asked))
+        answer = carry(schema, connection, _asking(schema, asked))
         assert isinstance(answer, dict)
         return answer
 

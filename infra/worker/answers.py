@@ -22,11 +22,15 @@ class Succeeded:
 
 @frozen
 class Broke:
-    """The handler raised.  ``error`` is redacted and bounded, ``delay`` seconds until the retry."""
+    """The handler raised.  ``error`` is redacted and bounded, ``delay`` seconds until the retry.
+
+    ``interrupted``: its process died, or it raised because its worker stops.
+    """
 
     error: str
     delay: float
     retry: bool = True
+    interrupted: bool = False
 
 
 @frozen
@@ -36,6 +40,12 @@ class GaveBack:
     reason: ReleaseReason
     delay: float = 0.0
     note: str | None = None
+
+
+#: A lease whose run was never begun.
+NEVER_STARTED = GaveBack(ReleaseReason.NEVER_STARTED)
+#: The system has no thread or process for it now, but perhaps in a second.
+NO_ROOM = GaveBack(ReleaseReason.NEVER_STARTED, 1.0)
 
 
 @frozen
@@ -68,7 +78,7 @@ def command_for(report: Report, at: datetime) -> Command:
         case Succeeded():
             return Complete(at, token, answer.result, answer.outcome)
         case Broke():
-            return Fail(at, token, answer.error, answer.delay, answer.retry)
+            return Fail(at, token, answer.error, answer.delay, answer.retry, answer.interrupted)
         case GaveBack():
             return Release(at, token, answer.reason, answer.delay, answer.note)
         case RanOver():

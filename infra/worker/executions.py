@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import asyncio
 
-from attrs import define
+from attrs import define, evolve
 
 from ...domain.job import Job
 from ..app.registry import JobType
 from ..app.run import Run
+from .answers import NEVER_STARTED, Answer, Broke, RanOver, Report
 from .processes import ProcessCall
 
 
 @define(eq=False)
 class Execution:
-    """One live run: the job as leased, the face its handler has, and when it must be over."""
+    """One live run: the job as leased, the face its handler has, and when it must be over.
+
+    ``begun``: its handler may have done something.
+    """
 
     job: Job
     run: Run
@@ -22,7 +26,19 @@ class Execution:
     deadline: float
     task: asyncio.Task[None] | None = None
     call: ProcessCall | None = None
+    begun: bool = False
     stopping: bool = False
+
+    def report(self, answer: Answer) -> Report:
+        """How it ended.  What a run raises that was told to end, it raises because of that.
+
+        One whose time is over before it began, on a loop that stood still, has not run at all.
+        """
+        if self.stopping and isinstance(answer, Broke):
+            answer = evolve(answer, interrupted=True)
+        if isinstance(answer, RanOver) and not self.begun:
+            answer = NEVER_STARTED
+        return Report(self.job, answer)
 
 
 @define(eq=False)

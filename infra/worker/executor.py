@@ -18,7 +18,7 @@ from ...domain.job import Job
 from ...domain.values import ReleaseReason
 from ..app.registry import JobType
 from ..app.run import Run
-from .answers import Answer, GaveBack, RanOver, Report
+from .answers import NEVER_STARTED, NO_ROOM, GaveBack, RanOver, Report
 from .bell import Bell
 from .executions import Execution, Handover
 from .outcome import answer_for, succeeded
@@ -28,8 +28,6 @@ from .threads import HandlerThreads
 WATCH_SECONDS = 0.25
 #: A run that the loop itself has not ended so long after its time-out is ended from outside.
 LOOP_SECONDS = 1.0
-#: A job for which this process has no thread is given back for so long.
-NO_THREAD_SECONDS = 1.0
 
 
 class RunOver(BaseException):
@@ -64,6 +62,7 @@ class Executor:
         self._handovers: deque[Handover] = deque()
         self._waking = False
         self._watching = False
+        self._interrupted = False
         # Runs that were ended from outside, until the loop turns again.
         self._overrun: set[asyncio.Task[None]] = set()
         self._unblocked_at = self._looked_at = float("-inf")
@@ -97,9 +96,8 @@ class Executor:
         over = self._ended_from_outside(now)
         if self.responsive(now):
             return tuple(over)
-        back = GaveBack(ReleaseReason.NEVER_STARTED)
-        begun = [Report(job, back) for each in tuple(self._handovers) for job in each.take()]
-        return [*over, *begun]
+        waiting = [job for each in tuple(self._handovers) for job in each.take()]
+        return [*over, *(Report(job, NEVER_STARTED) for job in waiting)]
 
     def _ended_from_outside(self, now: float) -> list[Report]:
         over: list[Report] = []
@@ -108,7 +106,7 @@ class Executor:
         self._looked_at = now
         for execution in tuple(self._live.values()):
             if now >= execution.deadline + LOOP_SECONDS and self._take(execution):
-                over.append(Report(execution.job, RanOver()))
+                over.append(execution.report(RanOver()))
                 self._end_from_outside(execution)
         if self._overrun and self.unblock is not None and now >= self._unblocked_at + LOOP_SECONDS:
             self._unblocked_at = now
@@ -142,16 +140,22 @@ class Executor:
             late = now >= execution.deadline + LOOP_SECONDS
             if execution.task is task and late and self._take(execution):
                 self._end_from_outside(execution)
-                self._bell.put_quietly(Report(execution.job, RanOver()))
+                self._bell.put_quietly(execution.report(RanOver()))
                 self._loop.call_soon_threadsafe(self._bell.wake)
         if task in self._overrun:
             raise RunOver
 
     def interrupt(self) -> None:
-        """Ask every live run to end: coroutines are cancelled, threads see ``run.stopping``."""
+        """Ask every live run to end: coroutines are cancelled, threads see ``run.stopping``.
+
+        What has not begun yet is given back, and nothing begins any more.
+        """
+        self._interrupted = True
         for execution in list(self._live.values()):
             execution.stopping = True
             execution.run.stopping = True
+            if not execution.begun and self._take(execution):
+                self._hand_in(execution.report(NEVER_STARTED))
             if execution.task is not None:
                 execution.task.cancel()
             if execution.call is not None:
@@ -162,7 +166,7 @@ class Executor:
         for execution in list(self._live.values()):
             if self._take(execution):
                 self._end(execution)
-                self._hand_in(execution, GaveBack(ReleaseReason.SHUTDOWN))
+                self._hand_in(execution.report(GaveBack(ReleaseReason.SHUTDOWN)))
 
     @property
     def live(self) -> int:
@@ -179,6 +183,9 @@ class Executor:
         self._handovers.popleft()
         now = time.monotonic()
         for job in handover.take():
+            if self._interrupted:
+                self._hand_in(Report(job, NEVER_STARTED))
+                continue
             handler = self._handlers[job.spec.name]
             execution = Execution(job, Run(job), handler, now + job.spec.policy.timeout)
             if (earlier := self._live.get(job.id)) is not None:
@@ -195,20 +202,21 @@ class Executor:
             self._loop.call_later(WATCH_SECONDS, self._watch)
 
     def _start_thread(self, execution: Execution) -> None:
-        work = self._blocking
+        execution.begun = True  # The thread begins whatever is decided here later.
         if execution.handler.executor == "process" and self.processes is not None:
             execution.call = ProcessCall(self.processes, execution.handler, execution.job)
-            work = self._in_process
         try:
-            self._threads.submit(partial(work, execution))
+            self._threads.submit(partial(self._blocking, execution))
         except RuntimeError:  # the process may start no more threads
             self._take(execution)
-            self._hand_in(execution, GaveBack(ReleaseReason.NEVER_STARTED, NO_THREAD_SECONDS))
+            self._hand_in(execution.report(NO_ROOM))
 
     # Both catch BaseException: a handler that calls sys.exit must not stop its worker.
 
     async def _coroutine(self, execution: Execution) -> None:
-        cancelled = False
+        cancelled, execution.begun = False, True
+        if self._live.get(execution.job.id) is not execution:
+            return  # It was given up before it could begin.
         try:
             value = await execution.handler.invoke(execution.run, execution.job)
             answer = succeeded(execution.handler, value)
@@ -225,30 +233,21 @@ class Executor:
             answer = answer_for(error, execution.handler, execution.job)
         # A run that was given up and cancelled for that has nothing to add.
         if self._take(execution) or not cancelled:
-            self._hand_in(execution, answer)
+            self._hand_in(execution.report(answer))
 
     def _blocking(self, execution: Execution) -> None:
+        """Call the handler in this thread, or wait here for the process that does."""
+        handler, job, call = execution.handler, execution.job, execution.call
         try:
-            value = execution.handler.invoke(execution.run, execution.job)
-            answer = succeeded(execution.handler, value)
+            if call is not None:
+                answer = call.run()
+            else:
+                answer = succeeded(handler, handler.invoke(execution.run, job))
         except BaseException as error:
-            answer = answer_for(error, execution.handler, execution.job)
-        self._take(execution)
-        self._bell.put(Report(execution.job, answer))
-
-    def _in_process(self, execution: Execution) -> None:
-        """Wait in a thread for the process."""
-        assert execution.call is not None
-        answer: Answer | None
-        try:
-            answer = execution.call.run()
-        except OSError:  # the system may start no more processes
-            answer = GaveBack(ReleaseReason.NEVER_STARTED, NO_THREAD_SECONDS)
-        except BaseException as error:
-            answer = answer_for(error, execution.handler, execution.job)
+            answer = answer_for(error, handler, job)
         self._take(execution)
         if answer is not None:  # else it was killed, by somebody who has said why
-            self._bell.put(Report(execution.job, answer))
+            self._bell.put(execution.report(answer))
 
     def _take(self, execution: Execution) -> bool:
         """Take the run out of the table; whether it was there.  A later run of the job stays."""
@@ -256,9 +255,9 @@ class Executor:
             return False
         return self._live.pop(execution.job.id, None) is not None
 
-    def _hand_in(self, execution: Execution, answer: Answer) -> None:
+    def _hand_in(self, report: Report) -> None:
         """Report from the loop: the tick thread is woken once for all runs that end together."""
-        self._bell.put_quietly(Report(execution.job, answer))
+        self._bell.put_quietly(report)
         if not self._waking:
             self._waking = True
             self._loop.call_soon(self._wake)
@@ -286,7 +285,7 @@ class Executor:
         now = time.monotonic()
         for execution in list(self._live.values()):
             if now >= execution.deadline and self._take(execution):
-                self._hand_in(execution, RanOver())
+                self._hand_in(execution.report(RanOver()))
                 self._end(execution)
         self._watching = bool(self._live)
         if self._watching:

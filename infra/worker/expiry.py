@@ -10,6 +10,7 @@ from ...domain.job import Job
 from ...domain.log import Change
 from ...domain.values import ExpiryCause
 from ..ports import Store, Transaction
+from .evidence import of_aborts
 from .order import go_on
 
 
@@ -22,12 +23,15 @@ def sweep(store: Store, limit: int) -> tuple[Change, ...]:
 
 
 def expire_all(tx: Transaction, jobs: Sequence[Job], cause: ExpiryCause) -> tuple[Change, ...]:
-    """Expire the leases of locked jobs."""
+    """Expire the leases of locked jobs; of those that this aborts evidence is kept."""
     changes = [
         change(job, ExpireLease(tx.at, job.lease.token, cause))
         for job in jobs
         if job.lease is not None
     ]
     missed = {id(each) for each in tx.append(changes)} if changes else set[int]()
+    ended = tuple(each for each in changes if id(each) not in missed)
+    if aborts := of_aborts(ended):
+        tx.record(aborts)
     go_on(tx)
-    return tuple(each for each in changes if id(each) not in missed)
+    return ended

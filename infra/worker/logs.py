@@ -8,12 +8,13 @@ from collections.abc import Iterable
 from ...domain.events import Completed, Event, Failed, LeaseExpired, Released, RetryScheduled
 from ...domain.job import Job
 from ...domain.log import Change
-from ...domain.values import HOLDING
+from ...domain.values import HOLDING, Outcome
 from ..app.logs import get_logger
 from .answers import Report
 from .settle import Refusal
 
 IMPORTANT = "[IMPORTANT] Failed on job"
+ABORTED = "job aborted"
 
 
 log = get_logger("leasebook.worker")
@@ -36,6 +37,8 @@ def _log_end(job: Job, event: Event) -> None:
             facts.update(attempts=attempts, outcome=event.outcome, error=event.error)
             if event.outcome in HOLDING:
                 log.error(IMPORTANT, **facts)
+            elif event.outcome is Outcome.ABORTED:
+                log.error(ABORTED, **facts)
             else:
                 log.warning("job failed", **facts)
         case RetryScheduled():

@@ -22,7 +22,7 @@ from attrs import define, field, frozen
 
 from ...domain.job import Job
 from ..app.registry import JobType
-from .answers import Answer, Broke
+from .answers import NO_ROOM, Answer, Broke
 from .logs import log
 
 
@@ -96,10 +96,13 @@ class ProcessCall:
     _lock: threading.Lock = field(factory=threading.Lock)
 
     def run(self) -> Answer | None:
-        """How the run ended; None when it was killed.  Raises OSError: no process can be had."""
+        """How the run ended; None when it was killed."""
         function = self.handler.handler
         request = pickle.dumps(Request(function.__module__, function.__qualname__, self.job))
-        process = self.pool.take()
+        try:
+            process = self.pool.take()
+        except OSError:  # the system may start no more processes
+            return NO_ROOM
         with self._lock:
             if self._killed:
                 self.pool.give(process)
@@ -118,7 +121,8 @@ class ProcessCall:
         if killed:
             return None
         delay = self.handler.retry.seconds(self.job.id, self.job.attempts + 1)
-        return Broke(f"HandlerProcessDied: the process of this run ended with {how}", delay)
+        error = f"HandlerProcessDied: the process of this run ended with {how}"
+        return Broke(error, delay, interrupted=True)
 
     def terminate(self) -> None:
         """Ask the handler to end."""

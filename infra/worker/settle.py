@@ -25,6 +25,7 @@ from ...domain.log import Change, already_recorded
 from ..documents import dumps
 from ..ports import Evidence, Transaction
 from .answers import RanOver, Report, command_for
+from .evidence import of_aborts
 
 #: A job whose stream moves under every try is left to the next tick after so many.
 ROUNDS_MAX = 5
@@ -88,11 +89,13 @@ def _round(
         reports[id(asked)] = report
         changes.append(asked)
     missed = tx.append(changes) if changes else ()
-    if not missed:
-        settled.changes.extend(changes)
-        return later
     lost = {id(each) for each in missed}
-    settled.changes.extend(each for each in changes if id(each) not in lost)
+    stood = [each for each in changes if id(each) not in lost]
+    settled.changes.extend(stood)
+    if aborts := of_aborts(stood):
+        tx.record(aborts)
+    if not missed:
+        return later
     fresh = _fresh(tx, [each.after.id for each in missed])
     again: list[tuple[Report, Job]] = []
     for each in missed:

@@ -184,6 +184,7 @@ def refused() -> dict[str, tuple[Any, dict[str, Any], str]]:
         "time-out NaN": (fine, {"timeout": float("nan")}, "timeout"),
         "lease as a text": (fine, {"lease": "1"}, "lease"),
         "group as a dict": (fine, {"group": {"window": 1}}, "group"),
+        "on_expired": (fine, {"on_expired": "hold"}, "on_expired"),
         "on_exhausted": (fine, {"on_exhausted": "keep"}, "on_exhausted"),
         "priority": (fine, {"priority": 10}, "priority"),
         "queue": (fine, {"queue": ""}, "queue"),

@@ -33,6 +33,10 @@ class PageChanged:
 async def send_mail(run: Run, to: str, copies: int = 1) -> None: ...
 
 
+@book.job(on_expired="abort")
+async def charge(run: Run, cents: int) -> None: ...
+
+
 @book.job(group=Group(window=10, max_hold=60))
 async def sync_page(run: Run, items: list[PageChanged]) -> None: ...
 """

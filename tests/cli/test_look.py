@@ -10,9 +10,10 @@ from uuid import UUID
 import psycopg
 import pytest
 
-from leasebook.infra.cli.history import LocalZone
+from leasebook.infra.cli.history import LocalZone, given
 from leasebook.projections.check import INVARIANTS
 from tests.cli.conftest import Leasebook
+from tests.support.lives import Life
 from tests.support.standing import fill
 
 
@@ -36,10 +37,10 @@ def test_stats(leasebook: Leasebook, database_dsn: str, ids: dict[str, UUID]) ->
     assert answer.code == 0
     heading, *rows = answer.out.splitlines()
     assert heading.split("  ")[0] == "queue"
-    assert [row.split()[:8] for row in rows] == [
-        ["default", *"1111110"],
-        ["mail", *"1000000"],
-        ["pages", *"0000002"],
+    assert [row.split()[:9] for row in rows] == [
+        ["default", *"11110110"],
+        ["mail", *"10000000"],
+        ["pages", *"00000002"],
     ]
     assert rows[0].endswith(" ago")
     assert max(map(len, (heading, *rows))) <= 80
@@ -135,13 +136,43 @@ def test_history(
 ) -> None:
     answer = leasebook("history", str(ids["retrying"]), "--dsn", database_dsn)
     assert answer.code == 0
-    heading, zone, born, leased, failed = answer.out.splitlines()
+    heading, zone, args, born, leased, failed = answer.out.splitlines()
     assert heading == f"job {ids['retrying']}: work"
     assert zone in ("times are CET (UTC+01:00)", "times are CEST (UTC+02:00)")
+    assert args.startswith('arguments: {"n":')
     assert "enqueued on queue default" in born
     # The worker's id is grace#000000000002; the story calls it by its name.
     assert "leased by grace (start 1, attempt 1 of 4)" in leased
     assert "Broken: job" in failed
+
+
+def test_history_shows_what_went_in_and_came_out(
+    leasebook: Leasebook, database_dsn: str, ids: dict[str, UUID]
+) -> None:
+    done = leasebook("history", str(ids["done"]), "--dsn", database_dsn).out.splitlines()
+    assert done[2] == 'arguments: {"n":5,"deep":[1,{"x":null}]}'
+    assert done[-1] == 'result: {"made":[1,2]}'
+    grouped = leasebook("history", str(ids["grouped"]), "--dsn", database_dsn).out.splitlines()
+    assert grouped[2] == "items: 0, 1, 2"
+
+
+@pytest.mark.parametrize(
+    ("document", "shown"),
+    [
+        ('{"password":"hunter2","to":"ada"}', 'arguments: {"password":***,"to":"ada"}'),
+        (r'{"url":"postgresql://ada:hunter2@db/x"}', '"postgresql://ada:***@db/x"}'),
+        (r'{"text":"a\nb"}', r'arguments: {"text":"a\nb"}'),
+        ('{"text":"\u2028\x1b[31m"}', r'arguments: {"text":"\u2028\x1b[31m"}'),
+        (f'{{"text":"{"x" * 9_000}"}}', "…"),
+    ],
+)
+def test_documents_are_a_line_without_secrets_and_not_long(document: str, shown: str) -> None:
+    life = Life().enqueue(args=document)
+    [line] = given(life.stream)
+    assert shown in line
+    assert "hunter2" not in line
+    assert len(line) <= 600
+    assert len(line.splitlines()) == 1
 
 
 def test_history_as_json_holds_the_documents(

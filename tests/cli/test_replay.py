@@ -114,7 +114,8 @@ def test_job_at_a_version_and_at_a_moment(replay: Leasebook) -> None:
     answer = replay("job", job, "--version", "3")
     assert answer.code == 0
     *story, last = answer.out.splitlines()
-    assert len(story) == 5
+    assert len(story) == 6
+    assert story[2] == 'arguments: {"path":"a.md"}'
     assert last.startswith("queued at version 3, to the public queued; 1 start, 1 of its attempts")
     answer = replay("job", job, "--at", at(15).isoformat())
     assert "leased at version 4, to the public processing" in answer.out

@@ -5,6 +5,7 @@ from __future__ import annotations
 from uuid import UUID
 
 import psycopg
+import pytest
 
 from tests.cli.conftest import Leasebook
 
@@ -78,6 +79,15 @@ def test_enqueue_reads_standard_input(leasebook: Leasebook, database_dsn: str) -
     words = ("enqueue", "shop:book", "send_mail", "-", "--dsn", database_dsn)
     assert leasebook(*words, stdin='{"to": "ada"}').code == 0
     assert leasebook(*words, stdin="{").code == 2
+
+
+@pytest.mark.acceptance("P06")
+def test_enqueue_a_job_of_a_type_that_aborts(leasebook: Leasebook, database_dsn: str) -> None:
+    words = ("enqueue", "shop:book", "charge", '{"cents": 100}', "--dsn", database_dsn)
+    assert leasebook(*words).code == 0
+    with psycopg.connect(database_dsn) as connection:
+        rows = connection.execute("select on_expired, format from leasebook.jobs").fetchall()
+    assert rows == [("abort", 2)]
 
 
 def test_enqueue_an_item(leasebook: Leasebook, database_dsn: str) -> None:

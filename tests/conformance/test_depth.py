@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from leasebook.domain.commands import Fail
+from leasebook.infra.caller_ports import Order
 from leasebook.infra.ports import Store
 from leasebook.projections.depth import Depth
 
@@ -52,6 +53,13 @@ def test_every_kind_of_job_counts_where_it_belongs(ground: Ground, store: Store)
     failed = tell(store, begun, Fail(at, begun.lease.token, "boom", retry=False))
     assert failed.held
     assert depth_of(store) == Depth(2, 2, 8)
+
+
+@pytest.mark.acceptance("A09")
+def test_who_is_blocked_counts_in_the_total_only(ground: Ground, store: Store) -> None:
+    with ground.caller() as accept:
+        accept([Order(new_spec(n, ordering_key="k")) for n in range(1, 4)])
+    assert depth_of(store) == Depth(1, 0, 3)
 
 
 @pytest.mark.acceptance("A09")

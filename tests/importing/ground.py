@@ -88,6 +88,9 @@ class Move:
         @book.job(queue="mail")
         async def send_mail(run: Run, to: str, copies: int = 1) -> None: ...
 
+        @book.job(on_expired="abort")
+        async def charge(run: Run) -> None: ...
+
         @book.job
         async def tidy(run: Run) -> None: ...
 

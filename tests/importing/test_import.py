@@ -62,6 +62,14 @@ def test_due_at_the_import_or_at_the_own_time_if_that_is_later(move: Move) -> No
     assert timedelta(days=2.9) < later - before < timedelta(days=3.1)
 
 
+@pytest.mark.acceptance("A06", "P06")
+def test_a_row_becomes_what_its_job_type_is_here(move: Move) -> None:
+    move.say("insert into old_queue (task, payload) values ('charge', '{}'), ('tidy', '{}')")
+    assert move.run().imported == 2
+    kept = move.say("select name, on_expired, format from leasebook.jobs order by seq")
+    assert kept == [("charge", "abort", 2), ("tidy", None, 1)]
+
+
 @pytest.mark.acceptance("A06", "Q27")
 def test_what_is_ambiguous_is_set_aside_and_listed(move: Move) -> None:
     move.say(

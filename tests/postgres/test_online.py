@@ -23,7 +23,7 @@ from leasebook.domain.errors import InvalidValue
 from leasebook.infra.postgres.schema.check import check_schema, require_schema
 from leasebook.infra.postgres.schema.errors import MigrationFailed, SchemaIncomplete
 from leasebook.infra.postgres.schema.migrate import migrate, migrate_sql
-from leasebook.migrations import script
+from leasebook.migrations import REVISIONS, script
 from tests.support.schemas import snapshot, with_options
 from tests.support.traffic import WAIT_SECONDS, traffic, until
 
@@ -68,6 +68,19 @@ def old_dsn(empty_database_dsn: str) -> str:
     return empty_database_dsn
 
 
+@pytest.fixture(params=REVISIONS[:-1])
+def revision(request: pytest.FixtureRequest) -> str:
+    """A revision that is not the newest."""
+    return str(request.param)
+
+
+@pytest.fixture
+def older_dsn(empty_database_dsn: str, revision: str) -> str:
+    """A database at each revision that is not the newest."""
+    migrate(empty_database_dsn, to=revision)
+    return empty_database_dsn
+
+
 @contextmanager
 def old_snapshot(dsn: str) -> Generator[psycopg.Connection[Any]]:
     """A transaction that began before, and has read the claim table."""
@@ -80,17 +93,17 @@ def old_snapshot(dsn: str) -> Generator[psycopg.Connection[Any]]:
 
 @pytest.mark.case("C58")
 @pytest.mark.slow
-def test_no_writer_waits_for_long_behind_an_upgrade(old_dsn: str) -> None:
+def test_no_writer_waits_for_long_behind_an_upgrade(older_dsn: str) -> None:
     """With rows, with traffic, and with a reader who keeps the table for a while."""
-    with psycopg.connect(old_dsn) as connection:
+    with psycopg.connect(older_dsn) as connection:
         connection.execute(FILL, (ROWS,))
-    with ThreadPoolExecutor(1) as thread, traffic(old_dsn) as watch:
-        with old_snapshot(old_dsn):
-            upgrade: Future[None] = thread.submit(migrate, old_dsn)
+    with ThreadPoolExecutor(1) as thread, traffic(older_dsn) as watch:
+        with old_snapshot(older_dsn):
+            upgrade: Future[None] = thread.submit(migrate, older_dsn)
             until(lambda: len(watch.attempts) >= HOLD_TRIES or upgrade.done(), "it did not try")
             assert not upgrade.done(), "the reader has the table"
         upgrade.result(WAIT_SECONDS * 10)
-    assert check_schema(old_dsn) == ()
+    assert check_schema(older_dsn) == ()
     assert len(watch.attempts) >= HOLD_TRIES
     assert watch.blocked_seconds < BLOCKED_SECONDS_MAX, watch.blocked_seconds
     assert watch.looks > 100, "the watch looked too seldom to know"
@@ -106,10 +119,10 @@ def test_twenty_migrators_at_once(old_dsn: str) -> None:
     assert check_schema(old_dsn) == ()
 
 
-def test_an_upgraded_schema_is_a_new_schema(old_dsn: str) -> None:
-    migrate(old_dsn)
-    migrate(old_dsn, "new")
-    dsn = with_options(old_dsn, "search_path=")
+def test_an_upgraded_schema_is_a_new_schema(older_dsn: str) -> None:
+    migrate(older_dsn)
+    migrate(older_dsn, "new")
+    dsn = with_options(older_dsn, "search_path=")
     upgraded, new = (snapshot(dsn, name) for name in ("leasebook", "new"))
     renamed = [tuple(map(as_leasebook, row)) for row in new]
     assert upgraded == renamed
@@ -147,18 +160,19 @@ def waiting_builder(admin: psycopg.Connection[Any]) -> tuple[int, float] | None:
     return None if row is None else (row[0], row[1])
 
 
-def test_the_printed_upgrade_does_the_same(old_dsn: str) -> None:
-    text = migrate_sql(since=FIRST)
-    assert "create unique index concurrently" in text
+def test_the_printed_upgrade_does_the_same(older_dsn: str, revision: str) -> None:
+    text = migrate_sql(since=revision)
+    assert "index concurrently" in text
+    assert ("create unique index" in text) == (revision == FIRST)
     with pytest.raises(InvalidValue, match="The released ones are 0001"):
         migrate_sql(since="0000")
-    with psycopg.connect(old_dsn, autocommit=True) as connection:
+    with psycopg.connect(older_dsn, autocommit=True) as connection:
         for statement in parts_of(text):
             connection.execute(statement.encode())
-    assert check_schema(old_dsn) == ()
-    printed = snapshot(old_dsn, "leasebook")
-    migrate(old_dsn)
-    assert printed == snapshot(old_dsn, "leasebook")
+    assert check_schema(older_dsn) == ()
+    printed = snapshot(older_dsn, "leasebook")
+    migrate(older_dsn)
+    assert printed == snapshot(older_dsn, "leasebook")
 
 
 def parts_of(text: str) -> list[str]:
@@ -194,15 +208,16 @@ def test_time_outs_of_the_role_do_not_end_an_upgrade(old_dsn: str) -> None:
     assert check_schema(old_dsn) == ()
 
 
-def test_steps_that_were_done_are_done_again_without_harm(old_dsn: str) -> None:
-    with psycopg.connect(old_dsn) as connection:
-        connection.execute("alter table leasebook.jobs add column unique_key text")
-    migrate(old_dsn)
-    assert check_schema(old_dsn) == ()
-    with psycopg.connect(old_dsn) as connection:
-        connection.execute("update leasebook.leasebook_version set version_num = '0001'")
-    migrate(old_dsn)
-    assert check_schema(old_dsn) == ()
+def test_steps_that_were_done_are_done_again_without_harm(older_dsn: str, revision: str) -> None:
+    with psycopg.connect(older_dsn) as connection:
+        connection.execute("alter table leasebook.jobs add column if not exists unique_key text")
+        connection.execute("alter table leasebook.jobs add column on_expired text")
+    migrate(older_dsn)
+    assert check_schema(older_dsn) == ()
+    with psycopg.connect(older_dsn) as connection:
+        connection.execute("update leasebook.leasebook_version set version_num = %s", (revision,))
+    migrate(older_dsn)
+    assert check_schema(older_dsn) == ()
 
 
 def test_a_table_that_is_never_free_is_left_alone(
@@ -228,8 +243,9 @@ def test_a_newer_release_names_what_an_older_schema_lacks(old_dsn: str) -> None:
     assert text.endswith("Run: leasebook migrate --schema leasebook")
 
 
-def test_each_step_is_found() -> None:
-    file = Path(migrations.__file__).parent / "versions" / "0002_operable.sql"
+@pytest.mark.parametrize("name", ["0002_operable.sql", "0003_order.sql"])
+def test_each_step_is_found(name: str) -> None:
+    file = Path(migrations.__file__).parent / "versions" / name
     steps = script.STEP.split(file.read_text("utf-8"))
     assert all(line.startswith("--") for line in steps[0].strip().splitlines())
     assert all(step.strip().endswith(";") for step in steps[1:])

@@ -32,6 +32,7 @@ OF_SCHEMA: dict[str, Callable[[Schema], str]] = {
     "depth_items": depth.items,
     "depth_seconds_left": depth.seconds_left,
     "depth_tallies": depth.tallies,
+    "doctor_aborted": doctor.aborted,
     "doctor_growth": doctor.growth,
     "doctor_queue": doctor.queue,
     "doctor_workers": doctor.workers,

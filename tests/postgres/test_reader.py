@@ -10,11 +10,14 @@ import psycopg
 import pytest
 
 from leasebook.domain import InvalidValue, State
+from leasebook.infra.caller_ports import Order
 from leasebook.infra.ports import StoreUnavailable
+from leasebook.infra.postgres.callers import accept
 from leasebook.infra.postgres.dsn import InvalidDsn
 from leasebook.infra.postgres.reader import PostgresReader, QueueStats
 from leasebook.infra.postgres.schema.errors import SchemaIncomplete
 from leasebook.infra.postgres.schema.migrate import migrate
+from leasebook.infra.postgres.schema.name import Schema
 from leasebook.infra.postgres.store import PostgresStore
 from leasebook.projections.check import check
 from tests.conformance import making
@@ -36,11 +39,21 @@ def reader(database_dsn: str) -> Iterator[PostgresReader]:
 
 def test_stats_count_every_state_by_queue(reader: PostgresReader, ids: dict[str, UUID]) -> None:
     default, mail, pages = reader.stats()
-    assert default == QueueStats("default", 1, 1, 1, 1, 1, 1, 0, default.oldest_due)
-    assert mail == QueueStats("mail", 1, 0, 0, 0, 0, 0, 0, mail.oldest_due)
-    assert pages == QueueStats("pages", 0, 0, 0, 0, 0, 0, 2, None), "items that nobody collected"
+    assert default == QueueStats("default", 1, 1, 1, 1, 0, 1, 1, 0, default.oldest_due)
+    assert mail == QueueStats("mail", 1, 0, 0, 0, 0, 0, 0, 0, mail.oldest_due)
+    assert pages == QueueStats("pages", 0, 0, 0, 0, 0, 0, 0, 2, None), "items that nobody collected"
     assert default.oldest_due is not None
     assert timedelta(minutes=59) < reader.now() - default.oldest_due < timedelta(minutes=61)
+
+
+def test_who_is_blocked_is_neither_due_nor_delayed(
+    database_dsn: str, reader: PostgresReader
+) -> None:
+    with psycopg.connect(database_dsn) as connection:
+        orders = [Order(making.new_spec(n, ordering_key="k")) for n in range(3)]
+        accept(Schema("leasebook"), connection, orders)
+    [queue] = reader.stats()
+    assert (queue.due, queue.blocked, queue.delayed) == (1, 2, 0)
 
 
 def test_a_lease_that_has_ended_still_runs_until_somebody_says_so(

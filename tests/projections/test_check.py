@@ -10,7 +10,16 @@ from uuid import UUID
 import pytest
 from attrs import evolve as replace
 
-from leasebook.domain import ExpiryCause, Outcome, Recorded, ReleaseReason, State, events, fold
+from leasebook.domain import (
+    ExpiryCause,
+    OnExpired,
+    Outcome,
+    Recorded,
+    ReleaseReason,
+    State,
+    events,
+    fold,
+)
 from leasebook.domain.commands import Enqueue
 from leasebook.domain.job import Policy
 from leasebook.projections.check import INVARIANTS, KeptRow, Violation, check
@@ -18,6 +27,7 @@ from leasebook.projections.row import to_row
 from tests.support.lives import GROUP, Life, at, in_state, item, job_id, spec
 
 Log = list[Recorded]
+SHUTDOWN = ReleaseReason.SHUTDOWN
 
 
 def found(log: Iterable[Recorded], rows: dict[UUID, KeptRow] | None = None) -> set[str]:
@@ -70,6 +80,7 @@ def lives() -> list[Life]:
     made.append(Life().enqueue(retries=0).lease(1).expire(2))
     made.append(Life().enqueue(expires_at=at(5)).lease(6))
     made.append(Life().open_group(item(7), seconds=500))  # collected after its hold
+    made.append(Life().enqueue(on_expired=OnExpired.ABORT).lease(1).fail(2).lease(70).expire(71))
     return made
 
 
@@ -123,6 +134,9 @@ PLANTED: V = [
     ("I18", lambda: broken(group_life(), 3, **four_items())),
     ("I18", lambda: broken(group_life(), 2, arrived=(at(-1), at(-1)))),
     ("I18", lambda: [*group_life().stream, *another_job(group_life())]),
+    ("I19", lambda: of_a_type_that_aborts(Life().enqueue().lease(1).expire(2).lease(3))),
+    ("I19", lambda: of_a_type_that_aborts(Life().enqueue().lease(1).release(2, SHUTDOWN))),
+    ("I19", lambda: broken(in_state(State.FAILED), 3, outcome=Outcome.ABORTED, held=False)),
 ]
 
 
@@ -137,9 +151,17 @@ def done_twice() -> Log:
 
 
 def with_retries(life: Life, retries: int) -> Log:
+    return with_policy(life, Policy(retries=retries))
+
+
+def of_a_type_that_aborts(life: Life) -> Log:
+    return with_policy(life, Policy(on_expired=OnExpired.ABORT))
+
+
+def with_policy(life: Life, policy: Policy) -> Log:
     birth = life.stream[0].event
     assert isinstance(birth, events.Enqueued)
-    return broken(life, 1, spec=replace(birth.spec, policy=Policy(retries=retries)))
+    return broken(life, 1, spec=replace(birth.spec, policy=policy))
 
 
 def four_items() -> dict[str, object]:

@@ -75,12 +75,13 @@ def test_an_old_snapshot_is_named_by_its_pid() -> None:
 
 
 def test_notes_are_no_ailments_and_the_worst_comes_first() -> None:
-    facts = evolve(HEALTHY, held=3, hidden_sessions=2, events_per_day=10.0, due=5, living_workers=0)
+    notes = evolve(HEALTHY, held=3, aborted=2, hidden_sessions=2, events_per_day=10.0)
+    facts = evolve(notes, due=5, living_workers=0)
     found: list[Finding] = diagnose(evolve(facts, naptime=3600.0))
     assert [each.severity for each in found] == [
         Severity.ERROR,
         Severity.WARNING,
-        *(Severity.NOTE,) * 3,
+        *(Severity.NOTE,) * 4,
     ]
 
 

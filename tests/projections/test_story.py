@@ -6,7 +6,7 @@ from datetime import timedelta, timezone
 
 import pytest
 
-from leasebook.domain import ExpiryCause, Outcome, ReleaseReason
+from leasebook.domain import ExpiryCause, OnExpired, Outcome, ReleaseReason
 from leasebook.projections.story import tell
 from leasebook.projections.wording import count, duration, one_line
 from tests.support.lives import Life, at, item
@@ -105,6 +105,15 @@ job 01920000-0000-7000-8000-000000000001: sync_page
             Life().enqueue(retries=0).lease(1).expire(3),
             "lost after 2 s: interrupted on its last attempt: its worker died; "
             "attempt 1 of 1 is spent; held for an operator",
+        ),
+        (
+            Life().enqueue(on_expired=OnExpired.ABORT).lease(1).expire(3),
+            "stopped after 2 s, aborted: its worker died; it is not run again; not held",
+        ),
+        (
+            Life().enqueue(on_expired=OnExpired.ABORT).lease(1).release(3, ReleaseReason.SHUTDOWN),
+            "stopped after 2 s, aborted: its worker was stopped in the middle of it; "
+            "it is not run again; not held",
         ),
         (
             Life().enqueue(expires_at=at(10)).lease(3_700),

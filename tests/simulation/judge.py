@@ -6,7 +6,6 @@ runs there really were, and the scheduler knows who was shaken; the log is held 
 
 from __future__ import annotations
 
-import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from itertools import pairwise
@@ -25,18 +24,16 @@ from leasebook.domain.events import (
 )
 from leasebook.infra.memory import MemoryLog
 from leasebook.projections.check import KeptRow, check
-from leasebook.projections.replay.clock import micros
-from leasebook.projections.replay.facts import AuditLine, gather
-from leasebook.projections.replay.waiting import Cause
-from leasebook.projections.replay.waits import waits
 
 from .handlers import Effect
+from .lived import interrupted_is_not_repeated, waits_add_up
 
 if TYPE_CHECKING:
     from .world import World
 
 Streams = dict[UUID, list[Recorded]]
 Runs = dict[tuple[UUID, int], list[Effect]]
+INTERRUPTED = (Outcome.LOST, Outcome.ABORTED)
 ENDS = (Completed, Failed, Released, RetryScheduled, LeaseExpired)
 
 #: A lease is short here, and its worker looks at what it holds about twice as often as it ends.
@@ -258,7 +255,7 @@ def leases_are_used(world: World, streams: Streams, runs: Runs) -> Iterator[str]
     for job_id, stream in streams.items():
         for each in stream:
             event = each.event
-            lost = isinstance(event, Failed) and event.outcome is Outcome.LOST
+            lost = isinstance(event, Failed) and event.outcome in INTERRUPTED
             if not (lost or isinstance(event, LeaseExpired)) or event.lease is None:  # type: ignore[union-attr]
                 continue
             token = event.lease  # type: ignore[union-attr]
@@ -270,23 +267,6 @@ def leases_are_used(world: World, streams: Streams, runs: Runs) -> Iterator[str]
                 continue  # Its worker had looked for what was committed before this was.
             if holder.worker.partition("#")[0] not in world.shaken:
                 yield f"job {job_id}: lease {token} of {holder.worker} ended and was never used"
-
-
-def waits_add_up(world: World, streams: Streams, runs: Runs) -> Iterator[str]:
-    """I17: the segments of each wait sum to it exactly, and of none is anything unknown."""
-    log = (each for stream in streams.values() for each in stream)
-    lines = [
-        AuditLine(at, each.kind, json.loads(each.detail), each.job_id, each.worker)
-        for _, at, _, each in world.database.audit()
-    ]
-    for wait in waits(log, gather(lines)):
-        assert wait.started is not None
-        parts = sum(each.microseconds for each in wait.segments)
-        whole = micros(wait.started) - micros(wait.since)
-        if not parts == wait.microseconds == whole:
-            yield f"job {wait.job_id}, start {wait.start}: {parts} of {whole} µs are explained"
-        if wait.of(Cause.UNKNOWN):
-            yield f"job {wait.job_id}, start {wait.start}: part of its wait is unknown"
 
 
 RULES: tuple[Rule, ...] = (
@@ -301,5 +281,6 @@ RULES: tuple[Rule, ...] = (
     suspects_run_alone,
     nothing_expired_runs,
     leases_are_used,
+    interrupted_is_not_repeated,
     waits_add_up,
 )

@@ -14,6 +14,7 @@ from leasebook.domain import (
     JobSpec,
     OnConflict,
     OnExhausted,
+    OnExpired,
     Policy,
     UniqueKeyTaken,
 )
@@ -178,6 +179,7 @@ class Producer:
             timeout=chance.choice((3.0, 5.0)),
             lease=chance.choice((1.5, 3.0)),
             on_exhausted=chance.choice(tuple(OnExhausted)),
+            on_expired=chance.choice((OnExpired.RETRY, OnExpired.RETRY, OnExpired.ABORT)),
         )
 
 

@@ -104,8 +104,23 @@ def no_connection(ward: Ward) -> Generator[None]:
     ward.say(f"alter role {ward.role} connection limit -1")
 
 
+@contextmanager
+def no_memory(ward: Ward) -> Generator[None]:
+    """The server has no memory for what is written."""
+    ward.say(
+        "create function public.starve() returns trigger language plpgsql as"
+        " $$ begin raise 'out of memory' using errcode = 'out_of_memory'; end $$",
+        "create trigger starve before insert on leasebook.job_events"
+        " for each statement execute function public.starve()",
+    )
+    yield
+    ward.say("drop function public.starve() cascade")
+
+
 @pytest.mark.acceptance("Q07")
-@pytest.mark.parametrize("trouble", [read_only, missing_grant, terminated, no_connection])
+@pytest.mark.parametrize(
+    "trouble", [read_only, missing_grant, terminated, no_connection, no_memory]
+)
 def test_q07_trouble_ends_by_itself_and_spends_no_attempt(
     yard: Yard, ward: Ward, trouble: Callable[[Ward], AbstractContextManager[None]]
 ) -> None:

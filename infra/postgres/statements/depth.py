@@ -43,15 +43,16 @@ select %(seconds)s - extract(epoch from pg_catalog.clock_timestamp() - c.at)::fl
 
 
 def tallies(schema: Schema) -> str:
-    """How many jobs are there of each state, held or not, their time come or not?"""
+    """How many jobs are there of each state, held or not, due or not, blocked or not?"""
     return f"""
 with clock as materialized (
     select pg_catalog.clock_timestamp() as at
 )
-select j.state, j.held, j.due_at <= clock.at as reached, pg_catalog.count(*)
+select j.state, j.held, j.due_at <= clock.at as reached, pg_catalog.count(*),
+       j.blocked_by is not null as stopped
   from {schema.table("jobs")} as j
  cross join clock
- group by 1, 2, 3
+ group by 1, 2, 3, 5
 """
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..schema.name import Schema
 
-#: Events of the last hour are counted up to here.
+#: Events of the last hour, and lines of the audit log, are counted up to here.
 SAMPLE_EVENTS = 100_000
 
 
@@ -122,6 +122,17 @@ select pg_catalog.count(*) filter (where j.held),
  cross join lateral (
        select j.state <> 'leased' and not j.held
               and j.due_at <= pg_catalog.clock_timestamp()) as r (ready)
+"""
+
+
+def aborted(schema: Schema) -> str:
+    """How many jobs were aborted within a day, among the newest lines of the audit log?"""
+    return f"""
+select pg_catalog.count(*)
+  from (select a.kind, a.at from {schema.table("audit_log")} as a
+         order by a.id desc limit {SAMPLE_EVENTS}) as newest
+ where newest.kind = 'job_aborted'
+   and newest.at > pg_catalog.clock_timestamp() - interval '1 day'
 """
 
 

@@ -78,7 +78,8 @@ def accept_items(schema: Schema) -> str:
     """Which numbers do these items get in the inbox?  They grow in the order of the input.
 
     An item of a key whose groups run one after another draws its place in that order, too, from
-    the sequence that numbers jobs, under the key's shared lock.
+    the sequence that numbers jobs, under the key's shared lock.  Release 0.1 would lose what is new
+    in the group of such an item, so its format keeps that from the inbox.
     """
     table = schema.table("job_events").replace("'", "''")
     sequence = f"pg_catalog.pg_get_serial_sequence('{table}', 'event_id')::regclass"
@@ -88,12 +89,14 @@ with input as materialized (
       from unnest(%(items)s::text::text[], %(specs)s::text::text[])
            with ordinality as i (item, spec, place)
      cross join lateral pg_catalog.json_to_record(i.spec::json)
-        as spec (queue text, name text, group_key text, subject text, ordering_key text)
+        as spec (queue text, name text, group_key text, subject text, ordering_key text,
+                 on_expired text)
      order by i.place
 ), {shared_locks("input.ordering_key", "input")}, arrived as (
     insert into {schema.table("group_inbox")}
            (format, queue, name, group_key, subject, item, spec, ordering_key, sequence)
-    select case when numbered.ordering_key is null then {FORMAT_PLAIN} else {FORMAT} end,
+    select case when numbered.ordering_key is null and numbered.on_expired is null
+                then {FORMAT_PLAIN} else {FORMAT} end,
            numbered.queue, numbered.name, numbered.group_key, numbered.subject, numbered.item,
            numbered.document, numbered.ordering_key, numbered.sequence
       from (select input.*,

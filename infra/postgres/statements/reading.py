@@ -12,7 +12,10 @@ def now() -> str:
 
 
 def stats(schema: Schema) -> str:
-    """By queue: what is due, running, retrying, grouped, delayed, held, and still in the inbox."""
+    """By queue: what is due, running, waiting and for what, held, and still in the inbox.
+
+    A job that is blocked behind another counts as blocked only; its due time never comes.
+    """
     return f"""
 with clock as materialized (
     select pg_catalog.clock_timestamp() as at
@@ -20,17 +23,17 @@ with clock as materialized (
     select j.queue,
            pg_catalog.count(*) filter (where waiting and j.due_at <= clock.at) as due,
            pg_catalog.count(*) filter (where j.state = 'leased') as running,
-           pg_catalog.count(*) filter (where j.state = 'retry-wait' and j.due_at > clock.at)
-               as retrying,
-           pg_catalog.count(*) filter (where j.state = 'grouped' and j.due_at > clock.at)
-               as grouped,
-           pg_catalog.count(*) filter (where j.state = 'queued' and j.due_at > clock.at)
-               as delayed,
+           pg_catalog.count(*) filter (where later and j.state = 'retry-wait') as retrying,
+           pg_catalog.count(*) filter (where later and j.state = 'grouped') as grouped,
+           pg_catalog.count(*) filter (where waiting and j.blocked_by is not null) as blocked,
+           pg_catalog.count(*) filter (where later and j.state = 'queued') as delayed,
            pg_catalog.count(*) filter (where j.held) as held,
            pg_catalog.min(j.due_at) filter (where waiting and j.due_at <= clock.at) as oldest_due
       from {schema.table("jobs")} as j
      cross join clock
      cross join lateral (select j.state <> 'leased' and not j.held) as w (waiting)
+     cross join lateral (
+           select waiting and j.blocked_by is null and j.due_at > clock.at) as l (later)
      group by j.queue
 ), arriving as (
     select i.queue, pg_catalog.count(*) as items
@@ -38,8 +41,8 @@ with clock as materialized (
      group by i.queue
 )
 select coalesce(s.queue, a.queue), coalesce(s.due, 0), coalesce(s.running, 0),
-       coalesce(s.retrying, 0), coalesce(s.grouped, 0), coalesce(s.delayed, 0),
-       coalesce(s.held, 0), coalesce(a.items, 0), s.oldest_due
+       coalesce(s.retrying, 0), coalesce(s.grouped, 0), coalesce(s.blocked, 0),
+       coalesce(s.delayed, 0), coalesce(s.held, 0), coalesce(a.items, 0), s.oldest_due
   from standing as s
   full join arriving as a using (queue)
  order by 1

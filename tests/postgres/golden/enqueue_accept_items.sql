@@ -3,7 +3,8 @@ with input as materialized (
       from unnest(%(items)s::text::text[], %(specs)s::text::text[])
            with ordinality as i (item, spec, place)
      cross join lateral pg_catalog.json_to_record(i.spec::json)
-        as spec (queue text, name text, group_key text, subject text, ordering_key text)
+        as spec (queue text, name text, group_key text, subject text, ordering_key text,
+                 on_expired text)
      order by i.place
 ), locked as materialized (
     select pg_catalog.count(pg_catalog.pg_advisory_xact_lock_shared(pg_catalog.hashtextextended(pg_catalog.concat_ws(e'\x1f', %(schema)s::text, 'order', k.key), 0))) as keys
@@ -12,7 +13,8 @@ with input as materialized (
 ), arrived as (
     insert into "leasebook"."group_inbox"
            (format, queue, name, group_key, subject, item, spec, ordering_key, sequence)
-    select case when numbered.ordering_key is null then 1 else 2 end,
+    select case when numbered.ordering_key is null and numbered.on_expired is null
+                then 1 else 2 end,
            numbered.queue, numbered.name, numbered.group_key, numbered.subject, numbered.item,
            numbered.document, numbered.ordering_key, numbered.sequence
       from (select input.*,

@@ -11,10 +11,17 @@ from unittest.mock import patch
 from attrs import evolve as replace
 
 from leasebook.domain import Job, Lease
-from leasebook.domain.commands import ExpireLease, Fail, Renew, TakeLease
+from leasebook.domain.commands import ExpireLease, Fail, Release, Renew, TakeLease
 from leasebook.domain.decide import finish, lease
 from leasebook.domain.decide.guard import holder
-from leasebook.domain.events import Event, Heartbeat, Leased, LeaseExpired, RetryScheduled
+from leasebook.domain.events import (
+    Event,
+    Heartbeat,
+    Leased,
+    LeaseExpired,
+    Released,
+    RetryScheduled,
+)
 from leasebook.domain.evolve import evolve
 from leasebook.infra.worker import heart, tick
 
@@ -113,3 +120,15 @@ def runs_what_expired() -> Planted:
 def suspects_together() -> Planted:
     """Jobs that may have killed their worker start all at once."""
     return patch.object(tick, "suspects_allowed", always(1_000))
+
+
+def aborts_are_forgotten() -> Planted:
+    """A job of a type that aborts is run again like any other when its worker is stopped."""
+
+    def release(job: Job | None, command: Release) -> tuple[Event, ...]:
+        found, _ = holder(job, "release", command.token)
+        at = max(found.at, command.at)
+        due = at + timedelta(seconds=command.delay)
+        return (Released(at, command.token, command.reason, due, command.note),)
+
+    return patch.object(finish, "release", release)

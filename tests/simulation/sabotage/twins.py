@@ -16,6 +16,7 @@ TWINS: dict[Callable[[], Planted], tuple[str, ...]] = {
     rules.renews_past_time_out: (),
     rules.runs_what_expired: (),
     rules.suspects_together: ("handler killed its worker",),
+    rules.aborts_are_forgotten: ("worker stopped", "handler stubborn"),
     stores.projection_first: ("cut before commit",),
     stores.append_without_compare: ("database clock jumped", "handler slow past its lease"),
     stores.group_without_key_lock: ("slow statement",),

@@ -1,0 +1,47 @@
+"""An executor by hand: one handler, leased jobs, and what it reports."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+
+from leasebook import Book
+from leasebook.domain.job import Job
+from leasebook.infra.memory import MemoryDatabase, MemoryStore
+from leasebook.infra.worker.answers import Answer, Report
+from leasebook.infra.worker.bell import Bell
+from leasebook.infra.worker.executor import Executor
+
+from .ticking import due, leased, ticker
+
+BEGIN = 0.2
+
+
+def lease(database: MemoryDatabase, count: int = 1, timeout: float = 600) -> list[Job]:
+    """Leased jobs of the name ``work``."""
+    store = MemoryStore.on(database)
+    due(store, count, timeout=timeout)
+    return leased(ticker(store))
+
+
+def executor(bell: Bell, handler: Callable[..., object]) -> Executor:
+    """An executor on the running loop, with one handler for ``work``."""
+    book = Book()
+    book.job(name="work")(handler)
+    return Executor(asyncio.get_running_loop(), bell, book.jobs, BEGIN)
+
+
+async def reports(bell: Bell, count: int) -> list[Report]:
+    """Wait for so many reports."""
+    found: list[Report] = []
+    deadline = time.monotonic() + 10
+    while len(found) < count:
+        assert time.monotonic() < deadline, found
+        found += bell.take()[0]
+        await asyncio.sleep(0.005)
+    return found
+
+
+async def answers(bell: Bell, count: int = 1) -> list[Answer]:
+    return [each.answer for each in await reports(bell, count)]
