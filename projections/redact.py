@@ -67,10 +67,11 @@ class Redaction:
             case e.Leased():
                 return replace(event, worker=self.worker(event.worker))
             case e.EffectStarted():
-                return replace(event, **self._effect(event))
+                key, to = self.pseudonym(event.key), self.pseudonym(event.destination)
+                return replace(event, key=key, destination=to)
             case e.EffectCompleted():
-                receipt = self.shape(event.receipt)
-                return replace(event, **self._effect(event), receipt=receipt)
+                key, to = self.pseudonym(event.key), self.pseudonym(event.destination)
+                return replace(event, key=key, destination=to, receipt=self.shape(event.receipt))
             case e.EffectReleased():
                 key = self.pseudonym(event.key)
                 return replace(event, key=key, reason=self.error(event.reason))
@@ -126,7 +127,7 @@ class Redaction:
             members = cast(dict[str, Any], value)
             return {self.pseudonym(name): self._shape(each) for name, each in members.items()}
         if isinstance(value, list):
-            return [self._shape(each) for each in cast(list[Any], value)]
+            return list(map(self._shape, value))  # pyright: ignore[reportUnknownArgumentType]
         return None if value is None else type(value)()
 
     def _spec(self, spec: JobSpec) -> JobSpec:
@@ -153,12 +154,6 @@ class Redaction:
             spec.after,
             spec.sequence,
         )
-
-    def _effect(self, event: e.EffectStarted | e.EffectCompleted) -> dict[str, str]:
-        return {
-            "key": self.pseudonym(event.key),
-            "destination": self.pseudonym(event.destination),
-        }
 
     def _pseudonym(self, text: str) -> str:
         digits = hmac.digest(self.key, text.encode("utf-8", "surrogatepass"), "sha256").hex()

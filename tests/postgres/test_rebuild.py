@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from typing import Any
 from uuid import UUID
 
 import psycopg
@@ -59,9 +60,9 @@ def table(database_dsn: str) -> Iterator[PostgresClaimTable]:
     made.close()
 
 
-def execute(dsn: str, statement: str, params: object = None) -> None:
+def execute(dsn: str, statement: str, params: Any = None) -> None:
     with psycopg.connect(dsn, autocommit=True) as connection:
-        connection.execute(statement.encode(), params)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+        connection.execute(statement.encode(), params)
 
 
 def everything(dsn: str) -> list[tuple[object, ...]]:

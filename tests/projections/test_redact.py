@@ -72,7 +72,7 @@ def texts(value: object, path: str = "") -> Iterator[tuple[str, str]]:
 def poisoned(value: Any) -> Any:
     """An event whose every free text holds the secret, also inside documents."""
     changes: dict[str, Any] = {}
-    for field in attrs.fields(type(value)):
+    for field in attrs.fields(value.__class__):
         here = getattr(value, field.name)
         if field.name in ("args", "result", "receipt"):
             changes[field.name] = json.dumps({SECRET: [SECRET, 42, True, None]})
