@@ -23,7 +23,7 @@ from .rows import flags, job_of, numbers, recorded, texts, uuids
 from .schema.check import require_schema
 from .schema.name import DEFAULT, Schema
 from .settings import Settings
-from .statements import frame, look, rebuilding, windows, workers
+from .statements import frame, look, rebuilding, restoring, windows, workers
 
 CHUNK_EVENTS = 5_000
 #: How long a row may keep a repair waiting; shorter than the server takes to look for deadlocks.
@@ -85,7 +85,7 @@ class PostgresClaimTable:
         begin = frame.begin_look(self._settings)
         statement = windows.checkpoint(self._schema)
         home = self._link.once(begin, statement, {"name": windows.HOME})
-        if home and home[0][0] and str(json.loads(home[0][0]).get("system")).startswith("bundle"):
+        if home and json.loads(home[0][0]).get("system") == restoring.ELSEWHERE:
             raise NotALiveLog
         rows = self._link.once(begin, statement, {"name": REPAIR})
         if not rows or rows[0][0] is None:

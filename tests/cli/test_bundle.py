@@ -158,3 +158,23 @@ def test_an_export_sees_one_snapshot(leasebook: Leasebook, dsn: str, folder: Pat
         position = json.loads(file.read(MANIFEST))["position"]
     assert position["snapshot"].count(":") == 2
     assert int(position["system"]) > 0
+
+
+@pytest.mark.acceptance("E10")
+def test_a_bundle_in_a_schema_of_its_own(leasebook: Leasebook, dsn: str, folder: Path) -> None:
+    """It answers the same, and nothing ever runs from it."""
+    export(leasebook, dsn, "incident.zip", "--with-values")
+    words = ("--dsn", dsn, "--schema", "Incident-42")
+    done = leasebook("replay", "import", "incident.zip", *words)
+    assert (done.code, done.err) == (0, "")
+    assert done.out.startswith("schema Incident-42: 16 events and 4 audit lines")
+    for name in ("wait", "faults", "workers", "depth"):
+        live = leasebook("replay", *QUESTIONS[name], "--dsn", dsn)
+        assert leasebook("replay", *QUESTIONS[name], *words).out == live.out
+    assert leasebook("list", *words).out == "no unfinished or held job matches\n"
+    repair = leasebook("projection", "repair", *words)
+    assert (repair.code, "would run again" in repair.err) == (2, True)
+    window = leasebook("replay", "export", "again.zip", *WINDOW, *words)
+    assert (window.code, "written in cluster bundle" in window.err) == (2, True)
+    again = leasebook("replay", "import", "incident.zip", *words, "--json")
+    assert (again.code, again.document["error"]["code"]) == (2, "schema_in_use")

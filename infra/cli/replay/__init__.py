@@ -8,6 +8,7 @@ from .depth import depth_command
 from .export import export_command
 from .faults import check_command, faults_command
 from .moments import at_command, diff_command, job_command
+from .restore import import_command
 from .waiting import wait_command
 from .workers import timeline_command, workers_command
 
@@ -22,6 +23,7 @@ COMMANDS = (
     diff_command,
     check_command,
     export_command,
+    import_command,
 )
 
 
