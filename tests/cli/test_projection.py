@@ -25,7 +25,7 @@ def damage(dsn: str, ids: dict[str, UUID]) -> None:
         connection.execute("update leasebook.jobs set priority = 1 where id = %s", (ids["mail"],))
 
 
-@pytest.mark.acceptance("E11")
+@pytest.mark.acceptance("I13")
 def test_verify_tells_and_repair_mends(
     leasebook: Leasebook, database_dsn: str, ids: dict[str, UUID]
 ) -> None:

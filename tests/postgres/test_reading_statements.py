@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from leasebook.infra.postgres.schema.name import Schema
-from leasebook.infra.postgres.statements import reading, rebuilding, replaying, windows
+from leasebook.infra.postgres.statements import reading, rebuilding, replaying, restoring, windows
 
 GOLDEN = Path(__file__).parent / "golden"
 STATEMENTS: dict[str, Callable[[Schema], str]] = {
@@ -32,6 +32,10 @@ STATEMENTS: dict[str, Callable[[Schema], str]] = {
     "rebuilding_rows": rebuilding.rows,
     "rebuilding_rows_of": rebuilding.rows_of,
     "rebuilding_tell_blockers": rebuilding.tell_blockers,
+    "restoring_claim": restoring.claim,
+    "restoring_copy_audit": restoring.copy_audit,
+    "restoring_copy_events": restoring.copy_events,
+    "restoring_is_used": restoring.is_used,
     "windows_adopt": windows.adopt,
     "windows_audit": windows.audit,
     "windows_checkpoint": windows.checkpoint,

@@ -71,7 +71,7 @@ def everything(dsn: str) -> list[tuple[object, ...]]:
         return connection.execute("select j.*::text from leasebook.jobs as j order by 1").fetchall()
 
 
-@pytest.mark.acceptance("I13", "E11")
+@pytest.mark.acceptance("I13")
 @pytest.mark.parametrize("wrong", WRONG)
 def test_what_is_wrong_is_found_and_mended(
     database_dsn: str, table: PostgresClaimTable, ids: dict[str, UUID], wrong: str
@@ -95,7 +95,7 @@ def test_what_is_wrong_is_found_and_mended(
     assert [line[0] for line in lines] == list(found)
 
 
-@pytest.mark.acceptance("I13", "E11")
+@pytest.mark.acceptance("I13")
 def test_a_table_that_was_emptied_comes_back(
     database_dsn: str, table: PostgresClaimTable, ids: dict[str, UUID]
 ) -> None:
@@ -225,7 +225,7 @@ list(repair(PostgresClaimTable(sys.argv[1], chunk_events=3), told))
 """
 
 
-@pytest.mark.acceptance("E11")
+@pytest.mark.acceptance("I13")
 @pytest.mark.case("C56")
 @pytest.mark.fault
 def test_a_repair_that_was_killed_goes_on_where_it_was(

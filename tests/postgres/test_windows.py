@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import secrets
 from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -11,6 +12,7 @@ from uuid import UUID
 
 import psycopg
 import pytest
+from psycopg import sql
 
 from leasebook.infra.ports import StoreUnavailable
 from leasebook.infra.postgres.connection import Link
@@ -28,6 +30,7 @@ from leasebook.infra.postgres.statements import windows as statements
 from leasebook.infra.postgres.store import PostgresStore
 from leasebook.infra.postgres.windows import PostgresWindows, bounds
 from tests.conformance import making
+from tests.support.schemas import role, with_options
 from tests.support.servers import Outside
 
 EVENT = (
@@ -310,6 +313,26 @@ def test_a_window_is_found_by_the_index_also_beside_an_old_open_transaction(
             assert len(list(window.events())) == 1
         plan = "\n".join(row[0] for row in rows)
         assert plan.count("Bitmap Index Scan on job_events_xid") == 2, plan
+
+
+@ALONE
+def test_a_reader_needs_not_own_the_tables(database_dsn: str) -> None:
+    """Only an owner may summarize an index; the function does it for everybody."""
+    name = f"leasebook_test_{secrets.token_hex(6)}"
+    with role(database_dsn, name) as reader, psycopg.connect(database_dsn) as connection:
+        write(connection, 1)
+        for grant in (
+            "grant usage on schema leasebook to {role}",
+            "grant select on all tables in schema leasebook to {role}",
+            "grant insert, update on leasebook.checkpoints to {role}",
+        ):
+            connection.execute(sql.SQL(grant).format(role=reader))
+        connection.commit()
+        windows = PostgresWindows(with_options(database_dsn, f"role={name}"))
+        try:
+            assert len(read(windows)) == 1
+        finally:
+            windows.close()
 
 
 @pytest.fixture
