@@ -14,6 +14,18 @@ class LeasebookError(Exception):
 
     code: ClassVar[str] = "leasebook"
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """Errors cross between processes as they are, whatever their makers take."""
+        return _again, (type(self), self.args, self.__dict__)
+
+
+def _again(
+    kind: type[LeasebookError], args: tuple[object, ...], state: dict[str, object]
+) -> LeasebookError:
+    error = kind.__new__(kind, *args)
+    error.__dict__.update(state)
+    return error
+
 
 class InvalidValue(LeasebookError, ValueError):
     """A value was refused before anything was written.

@@ -1,7 +1,7 @@
 """What the worker and the producers need of the world, before anybody provides it.
 
-Everything here is synchronous and small, so that PostgreSQL, the in-memory store and a simulator
-can stand behind it alike.  Implementations answer questions; they hold no rule.
+Synchronous and small, so that PostgreSQL, the in-memory store and a simulator can stand behind it
+alike.  Implementations answer questions; they hold no rule.
 """
 
 from __future__ import annotations
@@ -124,13 +124,17 @@ class Transaction(Protocol):
     def append(self, changes: Sequence[Change]) -> Sequence[Change]:
         """Compare-and-set every stream and append; the changes that missed are returned.
 
-        A miss is a stream that no longer stands at ``change.before.version``.  Nothing of a missed
-        change is written.  Raises DataRefused when the store cannot hold what is in the batch.
+        A miss is a stream that does not stand at ``change.before.version``; nothing of it is
+        written.  Raises DataRefused when the store cannot hold what is in the batch.
         """
         ...
 
     def load(self, ids: Sequence[UUID]) -> dict[UUID, Job]:
         """The newest state of jobs, from their rows or, finished, from their streams."""
+        ...
+
+    def locked(self, ids: Sequence[UUID]) -> set[UUID]:
+        """Which of these rows others have locked; the rest, where there is a row, is ours now."""
         ...
 
     def stream(self, job_id: UUID) -> Sequence[Recorded]:
@@ -145,8 +149,7 @@ class Transaction(Protocol):
         """Up to ``limit`` of the oldest items by key, taken out of the inbox, keys locked.
 
         A key that another collector holds, or whose open group is locked, is left out, and so is an
-        item older than the newest of its key's open group: it was committed late and waits for the
-        next group.
+        item older than the newest of its key's open group: it came late and waits for the next.
         """
         ...
 
@@ -182,6 +185,10 @@ class Transaction(Protocol):
         """Leased jobs of one worker, locked in order of id."""
         ...
 
+    def holds_leases(self, worker: str) -> bool:
+        """Whether a worker holds any lease, of a locked row too."""
+        ...
+
     def is_alive(self, worker: str) -> bool:
         """Whether the worker's own row is alive; it cannot be buried before this one ends."""
         ...
@@ -195,7 +202,7 @@ class Transaction(Protocol):
         ...
 
     def due_again(self, duty: str, seconds: float) -> float:
-        """0.0 when ``duty`` was last done at least ``seconds`` ago: then it is stamped as done now.
+        """0.0 when ``duty`` was last done ``seconds`` ago or more, and is stamped as done now.
 
         Otherwise in how many seconds it will be due.  Only for who leads the duty.
         """
@@ -214,10 +221,7 @@ class Store(Protocol):
     """The queue as a worker sees it.  One thread uses one store."""
 
     def transaction(self) -> AbstractContextManager[Transaction]:
-        """Begin; commit when the block ends, roll back when it raises.
-
-        Raises StoreUnavailable, also from the commit.
-        """
+        """Begin; commit when the block ends, roll back when it raises; raises StoreUnavailable."""
         ...
 
     def outlook(

@@ -39,9 +39,9 @@ from ..domain.values import (
     Outcome,
     ReleaseReason,
 )
-from .streams import Step
+from .effects import receipts
+from .streams import Finding, Step
 
-Finding: TypeAlias = tuple[str, tuple[Recorded, ...]]
 Rule: TypeAlias = Callable[[Sequence[Step]], Iterator[Finding]]
 
 INVARIANTS: dict[str, str] = {
@@ -58,6 +58,7 @@ INVARIANTS: dict[str, str] = {
     "I13": "The claim table is the fold of the log: rows for unfinished and held jobs, no other.",
     "I18": "A group keeps within its size and hold, and no item is out of order or twice.",
     "I19": "A job of a type that aborts waits for no other run once one was interrupted.",
+    "I20": "An effect is begun once, then ended; a run that leaves one in progress is uncertain.",
 }
 
 
@@ -269,4 +270,5 @@ RULES: tuple[tuple[str, Rule], ...] = (
     ("I10", budget),
     ("I18", group_bounds),
     ("I19", aborts),
+    ("I20", receipts),
 )

@@ -19,6 +19,8 @@ from ..domain.job import Job
 from ..domain.log import Recorded
 
 Stream: TypeAlias = tuple[Recorded, ...]
+#: What breaks a rule: a text for people, and the fewest events that show it.
+Finding: TypeAlias = tuple[str, tuple[Recorded, ...]]
 
 
 @frozen

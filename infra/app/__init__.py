@@ -9,18 +9,22 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from .book import Book
-    from .errors import HandlerRefused, NameTaken, ResultRefused, UnknownName
+    from .effects import Effect
+    from .errors import EffectUnfinished, HandlerRefused, NameTaken, ResultRefused, UnknownName
     from .registry import JobType
     from .run import Run
-    from .signals import Fail, RateLimited, RetryIn, Snooze
+    from .signals import Fail, RateLimited, Rejected, RetryIn, Snooze
 
 _LAZY = {
     "Book": "book",
+    "Effect": "effects",
+    "EffectUnfinished": "errors",
     "Fail": "signals",
     "HandlerRefused": "errors",
     "JobType": "registry",
     "NameTaken": "errors",
     "RateLimited": "signals",
+    "Rejected": "signals",
     "ResultRefused": "errors",
     "RetryIn": "signals",
     "Run": "run",
@@ -30,11 +34,14 @@ _LAZY = {
 
 __all__ = [
     "Book",
+    "Effect",
+    "EffectUnfinished",
     "Fail",
     "HandlerRefused",
     "JobType",
     "NameTaken",
     "RateLimited",
+    "Rejected",
     "ResultRefused",
     "RetryIn",
     "Run",

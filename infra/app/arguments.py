@@ -1,4 +1,4 @@
-"""Arguments and results as JSON documents.
+"""Arguments as JSON documents.
 
 The arguments of a handler are an object with one member for each parameter, defaults filled in, so
 that what was accepted is what runs.  An item of a group is the document of its one value.  What
@@ -15,23 +15,21 @@ from typing import Any, cast
 import attrs
 
 from ...domain.errors import InvalidValue
-from ...domain.limits import ARGS_BYTES_MAX, RESULT_BYTES_MAX
+from ...domain.limits import ARGS_BYTES_MAX
 from ...domain.values import Json
 from ..documents import dumps
-from .convert import LENIENT, STRICT, refusal
-from .errors import ResultRefused, suggestion
+from .convert import STRICT, refusal
+from .errors import suggestion
 from .handlers import Face
-from .plain import TOO_LARGE, check, escaped, kind
+from .plain import TOO_LARGE, check, kind
 
 __all__ = [
-    "ResultRefused",
     "bind",
     "decode",
     "decode_items",
     "encode",
     "encode_item",
     "encode_named",
-    "encode_result",
 ]
 
 ROOT = "args"
@@ -121,29 +119,6 @@ def decode_items(face: Face, items: Iterable[Json]) -> list[object]:
     return [
         _typed(json.loads(each), face.item, f"items[{index}]") for index, each in enumerate(items)
     ]
-
-
-def encode_result(value: object) -> Json:
-    r"""The document of what a handler returned.  Raises ResultRefused.
-
-    NUL and lone surrogates are kept as the six characters ``\u0000`` and ``\ud800``, integers
-    beyond 2^53 as text, so that no job is stranded by them.  Refused are NaN and infinities,
-    objects without a JSON form, and more than ``RESULT_BYTES_MAX`` bytes.
-    """
-    if value is None:
-        return "null"
-    try:
-        text = dumps(escaped(LENIENT.unstructure(value)))
-    except ResultRefused:
-        raise
-    except Exception as error:
-        # A result is anybody's object: its attributes, its repr and its size may all misbehave.
-        raise ResultRefused(
-            "result", f"{kind(value)} ({type(error).__name__})", "return what JSON can hold"
-        ) from error
-    if len(text) > RESULT_BYTES_MAX or len(text.encode()) > RESULT_BYTES_MAX:
-        raise ResultRefused("result", f"more than {RESULT_BYTES_MAX:,} bytes", TOO_LARGE)
-    return text
 
 
 def _is_json(value: object) -> bool:

@@ -28,6 +28,7 @@ from .run import Run
 from .subjects import Standings, Subjects
 from .typed import GroupedJob, SingleJob
 from .where import chosen_dsn
+from .writing import Rows
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
@@ -91,7 +92,7 @@ class Book(Subjects):
     def configure(self, *, dsn: str | None = None, schema: str | None = None) -> None:
         """Use another database or schema from now on; None leaves it as it is.
 
-        For the command line and tests, which learn where to work after the module was imported.
+        (The command line and tests learn where to work after the module was imported.)
         """
         checked = None if schema is None else Schema(schema)
         with self._lock:
@@ -180,14 +181,9 @@ class Book(Subjects):
 
         Raises InvalidDsn for a DSN that libpq cannot read.
         """
-        import psycopg
-        from sqlalchemy import create_engine
+        from ..postgres.dsn import engine_on
 
-        from ..postgres.dsn import check_dsn
-
-        dsn = self.dsn
-        check_dsn(dsn)
-        return create_engine("postgresql+psycopg://", creator=lambda: psycopg.connect(dsn))
+        return engine_on(self.dsn)
 
     def worker(
         self,
@@ -238,7 +234,7 @@ class Book(Subjects):
     ) -> JobType:
         face, defaults, retry = parts_of(handler, options, localns)
         kind = SingleJob[Any] if defaults.group is None else GroupedJob[Any]
-        job: JobType = kind(face, defaults, retry, self._submit)
+        job: JobType = kind(face, defaults, retry, self._submit, self._rows)
         with self._lock:
             taken = self._jobs.get(defaults.name)
             if taken is not None:
@@ -254,6 +250,11 @@ class Book(Subjects):
             self._watch(receipts)
             return receipts
         return self._watched(receipts)
+
+    def _rows(self) -> Rows:
+        from ..postgres.rows_of_runs import PostgresRows
+
+        return PostgresRows(self._schema)
 
     def _standings(
         self, caller: object, subjects: tuple[str, ...]

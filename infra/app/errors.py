@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from uuid import UUID
 
 from ...domain.errors import LeasebookError
 
@@ -75,3 +76,34 @@ class ResultRefused(LeasebookError, ValueError):
         super().__init__(f"{field}: {seen} was refused. {remedy[:1].upper()}{remedy[1:]}.")
         self.field = field
         self.seen = seen
+
+
+class EffectUnfinished(LeasebookError):
+    """The block of an effect ended without a word on whether it was done: nobody knows.
+
+    The job is held until somebody finds out.
+    """
+
+    code = "effect_unfinished"
+
+    def __init__(self, job_id: UUID, key: str, destination: str) -> None:
+        super().__init__(
+            f"the block of effect {shown(key)} to {shown(destination)} of job {job_id} ended "
+            "without complete() or release(). Call one of them, or raise."
+        )
+        self.job_id = job_id
+        self.key = key
+        self.destination = destination
+
+
+class NotRunning(LeasebookError):
+    """A run was asked for what only a worker can give it."""
+
+    code = "not_running"
+
+    def __init__(self, job_id: UUID, what: str) -> None:
+        super().__init__(
+            f"cannot {what} job {job_id}: its handler is not run by a worker, or its run is over. "
+            "Do it in the handler, before it returns."
+        )
+        self.job_id = job_id

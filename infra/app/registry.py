@@ -15,7 +15,7 @@ from ...domain.job import Group, Job, Policy
 from ...domain.retry import Retry
 from ...domain.values import Json
 from ..caller_ports import Order, Receipt
-from . import arguments
+from . import arguments, results
 from .errors import HandlerRefused
 from .handlers import Face, read
 from .options import (
@@ -35,6 +35,7 @@ from .options import (
 )
 from .plain import kind
 from .producer import Defaults, Receipts, Submit, check_queue, make_order
+from .writing import Rows
 
 
 class JobType:
@@ -42,16 +43,25 @@ class JobType:
 
     ``name`` is what its jobs are called in the database, ``retry`` the policy between attempts,
     ``is_async`` whether the handler is a coroutine function, ``executor`` where it runs if it is
-    none: "thread" or "process".
+    none: "thread" or "process".  ``rows`` gives a run its row in a transaction of its handler's.
     """
 
     executor: str = "thread"
+    rows: Callable[[], Rows] | None = None
 
-    def __init__(self, face: Face, defaults: Defaults, retry: Retry, submit: Submit) -> None:
+    def __init__(
+        self,
+        face: Face,
+        defaults: Defaults,
+        retry: Retry,
+        submit: Submit,
+        rows: Callable[[], Rows] | None = None,
+    ) -> None:
         self.face = face
         self.defaults = defaults
         self.retry = retry
         self.executor = defaults.executor
+        self.rows = rows
         self._submit = submit
 
     @property
@@ -96,7 +106,7 @@ class JobType:
 
     def encode_result(self, value: object) -> Json:
         """The JSON document of what the handler returned.  Raises ResultRefused."""
-        return arguments.encode_result(value)
+        return results.encode_result(value)
 
     def order(
         self, args: tuple[object, ...], given: Mapping[str, object], options: Mapping[str, object]

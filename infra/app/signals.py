@@ -62,3 +62,13 @@ class Fail(Signal):
         self.reason = reason
         self.retry = retry
         super().__init__(reason)
+
+
+class Rejected(Fail):
+    """The destination has refused for ``reason``, and another run would be of no use.
+
+    Raised inside of an effect's block it says that the effect has certainly not happened.
+    """
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)

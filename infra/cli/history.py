@@ -16,13 +16,13 @@ from ...domain.events import Completed, Enqueued, ItemsJoined, Leased
 from ...domain.log import Recorded
 from ...projections.story import Line, tell
 from ...projections.streams import steps
-from ..worker.failure import bounded, redact
+from ..app.redaction import bounded, redact
 from .look import reader
 from .options import connection_options, plain_book
 from .output import FINDING, answering, console, finish, line_of, print_json
 
 #: Fields of events that hold JSON documents as text.
-DOCUMENTS = frozenset({"args", "items", "result"})
+DOCUMENTS = frozenset({"args", "items", "receipt", "result"})
 #: A document is shown to people up to here, and so many items of a group.
 DOCUMENT_CHARS_MAX = 500
 ITEMS_TOLD = 100

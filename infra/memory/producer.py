@@ -17,9 +17,10 @@ from ..caller_ports import Order, Receipt
 from ..documents import digest, encode_spec
 from .keys import Plan, plan
 from .picking import group_of
+from .statement import statement
 from .storable import check_json, check_text
 from .tables import StoredItem, StoredRequest
-from .transaction import MemoryTransaction, statement
+from .transaction import MemoryTransaction
 
 
 class MemoryProducer(MemoryTransaction):

@@ -7,11 +7,9 @@ where PostgreSQL would wait for a row, ``Session.run`` decides what waiting mean
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from functools import update_wrapper
 from itertools import islice
-from typing import Concatenate, ParamSpec, TypeVar
 from uuid import UUID
 
 from ...domain.events import ItemsJoined
@@ -28,21 +26,9 @@ from .order import ahead, waiting_rows
 from .picking import by_key, due_jobs, group_of, leased_jobs, open_groups, take_free
 from .reading import arrival, recorded
 from .session import Session
+from .statement import statement
 from .storable import check_event, check_row
 from .tables import StoredEvent, StoredJob
-
-P = ParamSpec("P")
-R = TypeVar("R")
-T = TypeVar("T", bound="MemoryTransaction")
-
-
-def statement(method: Callable[Concatenate[T, P], R]) -> Callable[Concatenate[T, P], R]:
-    """Run a method as one statement: alone, and again from its start when it had to wait."""
-
-    def run(self: T, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        return self.session.run(method.__name__, lambda: method(self, *args, **kwargs))
-
-    return update_wrapper(run, method)
 
 
 class MemoryTransaction:
@@ -90,6 +76,12 @@ class MemoryTransaction:
             elif (job := fold(each.event for each in self._stream(job_id))) is not None:
                 jobs[job_id] = job
         return jobs
+
+    @statement
+    def locked(self, ids: Sequence[UUID]) -> set[UUID]:
+        """Which of these rows others have locked; the rest, where there is a row, is ours now."""
+        rows = [self.session.jobs.get(job_id) for job_id in sorted(ids)]
+        return {row.spec.id for row in rows if row is not None and not self._try_row(row)}
 
     @statement
     def stream(self, job_id: UUID) -> Sequence[Recorded]:
@@ -181,6 +173,11 @@ class MemoryTransaction:
         held.sort(key=lambda job: job.spec.id)
         self.session.read_time()
         return self._jobs(islice(filter(self._try_row, held), limit))
+
+    @statement
+    def holds_leases(self, worker: str) -> bool:
+        """Whether a worker holds any lease, of a locked row too."""
+        return bool(leased_jobs(self.session.jobs.values(), worker))
 
     @statement
     def is_alive(self, worker: str) -> bool:

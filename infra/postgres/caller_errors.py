@@ -20,21 +20,21 @@ TAKES = (
 
 
 class NoTransaction(LeasebookError):
-    """The caller has no transaction that the job could join, so a rollback could not undo it."""
+    """The caller has no transaction to join, so a rollback could not undo what is written."""
 
     code = "no_transaction"
 
     def __init__(self, seen: str, remedy: str) -> None:
-        super().__init__(f"cannot enqueue without the caller's transaction: {seen}. {remedy}")
+        super().__init__(f"the caller has no transaction to join: {seen}. {remedy}")
 
 
 class CallerRefused(LeasebookError, TypeError):
-    """The caller is nothing that this release can enqueue through."""
+    """The caller is nothing that this release can write through."""
 
     code = "caller_refused"
 
     def __init__(self, seen: str, remedy: str = f"Give {TAKES}") -> None:
-        super().__init__(f"cannot enqueue through {seen}. {remedy}.")
+        super().__init__(f"cannot write through {seen}. {remedy}.")
 
 
 @contextmanager

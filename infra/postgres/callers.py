@@ -79,6 +79,22 @@ def _carry(caller: object, questions: Asking[T]) -> T | Awaitable[T]:
     return _sqlalchemy(caller, questions)
 
 
+def transaction_of(caller: object) -> object | None:
+    """What stands for the transaction that a caller has open, the same object until it ends.
+
+    A psycopg connection stands for whatever transaction it is in.
+    """
+    if _is_psycopg(caller) or _is_async_psycopg(caller):
+        idle = caller.info.transaction_status is psycopg.pq.TransactionStatus.IDLE
+        return None if caller.closed or idle else caller
+    if callable(caller):  # a scoped session gives its session
+        caller = caller()
+    caller = getattr(caller, "sync_session", getattr(caller, "sync_connection", caller))
+    get = getattr(caller, "get_transaction", None)
+    found: object | None = None if get is None else get()
+    return found
+
+
 def _sqlalchemy(caller: object, questions: Asking[T]) -> T | Awaitable[T]:
     from sqlalchemy import Connection
     from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession, async_scoped_session

@@ -7,13 +7,16 @@ A DSN is what libpq reads: a URI (`postgresql://user@host/database`) or key=valu
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
 from ...domain.errors import LeasebookError
 from ..ports import StoreUnavailable
+
+if TYPE_CHECKING:
+    from sqlalchemy import Engine
 
 _PORTS = re.compile(r"[0-9]*(,[0-9]*)*")
 
@@ -55,3 +58,11 @@ def connect(dsn: str) -> psycopg.Connection[Any]:
         return psycopg.connect(dsn, prepare_threshold=None)
     except psycopg.OperationalError as error:
         raise StoreUnavailable(str(error).strip()) from error
+
+
+def engine_on(dsn: str) -> Engine:
+    """A plain SQLAlchemy engine over psycopg.  Raises InvalidDsn."""
+    from sqlalchemy import create_engine
+
+    check_dsn(dsn)
+    return create_engine("postgresql+psycopg://", creator=lambda: psycopg.connect(dsn))

@@ -87,6 +87,10 @@ class PostgresTransaction:
                     jobs[job_id] = job
         return jobs
 
+    def locked(self, ids: Sequence[UUID]) -> set[UUID]:
+        """Which of these rows others have locked; the rest, where there is a row, is ours now."""
+        return {row[0] for row in self._ask(append.locked, {"ids": uuids(ids)})}
+
     def stream(self, job_id: UUID) -> Sequence[Recorded]:
         """Every event of a job in order of version."""
         return self._streams([job_id]).get(job_id, ())
@@ -169,6 +173,11 @@ class PostgresTransaction:
         """Leased jobs of one worker, locked in order of id."""
         params = {"worker": worker, "limit": limit, "format": FORMAT}
         return self._jobs(self._ask(pick.leased_by, params))
+
+    def holds_leases(self, worker: str) -> bool:
+        """Whether a worker holds any lease, of a locked row too."""
+        ((any_left,),) = self._ask(pick.holds_leases, {"worker": worker, "format": FORMAT})
+        return bool(any_left)
 
     def is_alive(self, worker: str) -> bool:
         """Whether the worker's own row is alive; it cannot be buried before this one ends."""

@@ -1,15 +1,23 @@
-"""How a run ended, in the words of the handler's side, before the database's time is known."""
+"""What comes from runs for the next tick, before the database's time is known.
+
+How a run ended, in the words of the handler's side, and what one that goes on has to write.
+"""
 
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TypeAlias, assert_never
+from typing import TYPE_CHECKING, TypeAlias, assert_never
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from ...domain.commands import Command, Complete, ExpireLease, Fail, Release
 from ...domain.job import Job
 from ...domain.values import ExpiryCause, Json, Outcome, ReleaseReason
+from ..app.writing import EffectCommand
+
+if TYPE_CHECKING:
+    # The heartbeat child reads this too, and has to be quick.
+    from concurrent.futures import Future
 
 
 @frozen
@@ -58,7 +66,7 @@ Answer: TypeAlias = Succeeded | Broke | GaveBack | RanOver
 
 @frozen
 class Report:
-    """The answer of one run: ``job`` as it was leased, so that its lease is the run's own."""
+    """The answer of one run: ``job`` under its lease, as its worker last knew it."""
 
     job: Job
     answer: Answer
@@ -71,9 +79,31 @@ class Report:
         return lease.token
 
 
-def command_for(report: Report, at: datetime) -> Command:
+@frozen(eq=False)
+class Write:
+    """What a run that goes on has to write: a command whose time is to be stamped.
+
+    ``job`` is as of a Report.  ``reply`` gets the job once the command is committed, or the error.
+    """
+
+    job: Job
+    command: EffectCommand
+    reply: Future[Job]
+
+    @property
+    def token(self) -> int:
+        """The lease token of the run."""
+        return self.command.token
+
+
+Entry: TypeAlias = Report | Write
+
+
+def command_for(entry: Entry, at: datetime) -> Command:
     """What to ask of the job, now that the time is known."""
-    token, answer = report.token, report.answer
+    if isinstance(entry, Write):
+        return evolve(entry.command, at=at)
+    token, answer = entry.token, entry.answer
     match answer:
         case Succeeded():
             return Complete(at, token, answer.result, answer.outcome)

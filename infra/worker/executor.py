@@ -18,12 +18,14 @@ from ...domain.job import Job
 from ...domain.values import ReleaseReason
 from ..app.registry import JobType
 from ..app.run import Run
+from ..app.writing import Writer
 from .answers import NEVER_STARTED, NO_ROOM, GaveBack, RanOver, Report
 from .bell import Bell
 from .executions import Execution, Handover
 from .outcome import answer_for, succeeded
 from .processes import HandlerProcesses, ProcessCall
 from .threads import HandlerThreads
+from .writes import BellWriter
 
 WATCH_SECONDS = 0.25
 #: A run that the loop itself has not ended so long after its time-out is ended from outside.
@@ -56,6 +58,7 @@ class Executor:
         self._handlers = handlers
         self._begin = begin
         self._threads = HandlerThreads()
+        self._writer: Writer = BellWriter(bell)
         self._live: dict[UUID, Execution] = {}
         # The loop itself holds only weak references to tasks.
         self._tasks: set[asyncio.Task[None]] = set()
@@ -187,7 +190,8 @@ class Executor:
                 self._hand_in(Report(job, NEVER_STARTED))
                 continue
             handler = self._handlers[job.spec.name]
-            execution = Execution(job, Run(job), handler, now + job.spec.policy.timeout)
+            run = Run(job, self._writer, handler.rows)
+            execution = Execution(job, run, handler, now + job.spec.policy.timeout)
             if (earlier := self._live.get(job.id)) is not None:
                 self._end(earlier)  # Its lease is gone: this worker has the job anew.
             self._live[job.id] = execution
@@ -204,7 +208,9 @@ class Executor:
     def _start_thread(self, execution: Execution) -> None:
         execution.begun = True  # The thread begins whatever is decided here later.
         if execution.handler.executor == "process" and self.processes is not None:
-            execution.call = ProcessCall(self.processes, execution.handler, execution.job)
+            execution.call = ProcessCall(
+                self.processes, execution.handler, execution.job, self._writer
+            )
         try:
             self._threads.submit(partial(self._blocking, execution))
         except RuntimeError:  # the process may start no more threads

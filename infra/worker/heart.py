@@ -74,6 +74,11 @@ class Heart:
         renewed, _ = self._tend()
         return renewed
 
+    @property
+    def is_burying(self) -> bool:
+        """Whether a burial that was begun is not finished."""
+        return bool(self._burying)
+
     def signs_of_life(self) -> None:
         """The worker was heard of: what it holds is its own business again."""
         self._deadlines = {}
@@ -118,8 +123,8 @@ class Heart:
     def bury(self, worker: str) -> Sequence[Change]:
         """Declare a worker dead and expire its leases, in batches.
 
-        Once begun it is finished: when the store goes away in the middle, the next pulse goes on,
-        although the worker is no longer among the living then.
+        Once begun it is finished: when the store goes away in the middle, or somebody has locked
+        what is left, the next pulse goes on, although the worker is not among the living then.
         """
         self._burying[worker] = None
         changes: list[Change] = []
@@ -129,8 +134,12 @@ class Heart:
                     detail = dumps({"noticed_by": self.worker})
                     tx.record([Evidence("worker_died", detail, None, worker)])
                 batch = expire_all(tx, tx.leased_by(worker, BURIAL_BATCH), _LOST)
+                # A handler's transaction may hold its row for a moment longer than its process.
+                more = tx.holds_leases(worker)
             changes.extend(batch)
-            if not batch:
+            if more and not batch:
+                return changes
+            if not more:
                 break
         del self._burying[worker]
         return changes

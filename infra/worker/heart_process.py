@@ -247,6 +247,8 @@ def _bury(heart: Heart) -> None:
         try:
             log_changes(heart.bury(heart.worker), heart.worker)
         except StoreUnavailable:
-            pause.wait(BURY_PAUSE_SECONDS)
+            pass
         else:
-            return
+            if not heart.is_burying:
+                return
+        pause.wait(BURY_PAUSE_SECONDS)

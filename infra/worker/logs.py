@@ -10,8 +10,7 @@ from ...domain.job import Job
 from ...domain.log import Change
 from ...domain.values import HOLDING, Outcome
 from ..app.logs import get_logger
-from .answers import Report
-from .settle import Refusal
+from .settle import Refusal, said
 
 IMPORTANT = "[IMPORTANT] Failed on job"
 ABORTED = "job aborted"
@@ -35,7 +34,7 @@ def _log_end(job: Job, event: Event) -> None:
         case Failed():
             attempts = f"{job.attempts}/{job.spec.policy.retries + 1}"
             facts.update(attempts=attempts, outcome=event.outcome, error=event.error)
-            if event.outcome in HOLDING:
+            if event.outcome in HOLDING or event.outcome is Outcome.UNCERTAIN:
                 log.error(IMPORTANT, **facts)
             elif event.outcome is Outcome.ABORTED:
                 log.error(ABORTED, **facts)
@@ -56,11 +55,12 @@ def _log_end(job: Job, event: Event) -> None:
 def log_refusals(refusals: Iterable[Refusal]) -> None:
     """The lines for late results."""
     for refusal in refusals:
-        report: Report = refusal.report
+        entry = refusal.entry
         log.warning(
             "late result refused",
-            job=str(report.job.id),
-            name=report.job.spec.name,
+            job=str(entry.job.id),
+            name=entry.job.spec.name,
+            answer=said(entry),
             lease=refusal.error.token,
             current=refusal.error.current,
         )

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from datetime import datetime
 from uuid import UUID
 
 from attrs import define, field
@@ -16,14 +15,16 @@ from attrs import define, field
 from ...domain.admission import is_suspect
 from ...domain.job import Job
 from ..ports import Outlook, Store, Stranger
-from .answers import Report
+from .answers import Entry, Write
 from .bell import Bell
 from .executor import Executor
 from .expiry import sweep
 from .logs import log, log_changes, log_refusals
 from .outage import Outage
+from .outlook import due, seconds_to_next
 from .settings import WorkerSettings
 from .tick import Ask, Ticked, Ticker
+from .writes import as_known, reply
 
 #: After a change an idle worker looks at what is next, but not more often than this.
 LOOK_SECONDS_MIN = 0.05
@@ -32,6 +33,8 @@ INBOX_PAUSE_SECONDS = 30.0
 #: Other workers are woken for jobs that this one cannot start, but not more often than this.
 RING_SECONDS = 0.1
 LONG_AGO = float("-inf")
+#: A run whose row somebody has locked is settled when it is free; it is looked at so often.
+LOCKED_SECONDS = 0.25
 #: So many due jobs are looked through for strangers, at the start and later.
 FIRST_SAMPLE_JOBS = 20_000
 SAMPLE_JOBS = 1_000
@@ -55,7 +58,8 @@ class TickLoop:
     running: dict[UUID, Job] = field(factory=dict[UUID, Job])
     stopping: bool = False
     give_up_at: float = float("inf")
-    _reports: list[Report] = field(factory=list[Report])
+    _entries: list[Entry] = field(factory=list[Entry])
+    _entries_at: float = LONG_AGO
     _more: bool = True
     _inbox: bool = True
     _look_at: float = LONG_AGO
@@ -102,14 +106,14 @@ class TickLoop:
     @property
     def settled(self) -> bool:
         """Whether no run is left whose end is not recorded, as far as anybody knows."""
-        return not (self.running or self._reports or self.ticker.in_doubt)
+        return not (self.running or self._entries or self.ticker.in_doubt)
 
     def _step(self) -> None:
         """One round: take what came, then look, tick or wait."""
-        reports, rung = self.bell.take()
+        entries, rung = self.bell.take()
         now = time.monotonic()
-        for report in (*reports, *self.executor.not_begun(now)):
-            self._over(report)
+        for entry in (*entries, *self.executor.not_begun(now)):
+            self._note(entry)
         if rung:
             self._more = self._inbox = True
             self._in_vain = 0
@@ -124,30 +128,42 @@ class TickLoop:
         reconcile = now - self._reconciled_at >= self.settings.heartbeat
         if now - self._looked_at >= self.settings.poll:
             self._look(now)
-        elif self._reports or hungry or collect or reconcile or self.ticker.in_doubt:
+        elif (
+            (self._entries and now >= self._entries_at)
+            or hungry
+            or collect
+            or reconcile
+            or self.ticker.in_doubt
+        ):
             self._tick(slots if hungry else 0, collect, reconcile, now)
         elif now >= self._look_at:
             self._look(now)
         else:
             self.bell.wait(self._patience(now))
 
-    def _over(self, report: Report) -> None:
-        """Free the slot of a run that ended.  A late report frees none, but is settled like any."""
-        leased = self.running.get(report.job.id)
-        if leased is not None and leased.lease == report.job.lease:
-            del self.running[report.job.id]
-            if is_suspect(leased):
+    def _note(self, entry: Entry) -> None:
+        """Keep it for the next tick, with the job as it is known here.
+
+        The end of a run frees its slot.  A late one frees none, but is settled like any.
+        """
+        entry, is_current = as_known(entry, self.running)
+        if is_current and not isinstance(entry, Write):
+            del self.running[entry.job.id]
+            if is_suspect(entry.job):
                 self._more = True  # It may have kept another suspect from starting.
-        self._reports.append(report)
+        if not isinstance(entry, Write) or entry.reply.set_running_or_notify_cancel():
+            self._entries.append(entry)
+            self._entries_at = LONG_AGO
 
     def _tick(self, slots: int, collect: bool, reconcile: bool, now: float) -> None:
         self._doing = TICKING
         full_sweep = now >= self._full_sweep_at
         running = tuple(self.running.values())
         ticked = self.ticker.tick(
-            Ask(self._reports, running, slots, collect, full_sweep, reconcile)
+            Ask(self._entries, running, slots, collect, full_sweep, reconcile)
         )
-        self._reports = ticked.settled.again
+        self._entries = [*ticked.settled.again, *ticked.settled.locked]
+        self._entries_at = LONG_AGO if ticked.settled.again else now + LOCKED_SECONDS
         if full_sweep:
             took = (time.monotonic() - now) * FULL_LOOK_SHARE if self.ticker.crowded else 0.0
             self._full_sweep_at = now + max(self.settings.floor_seconds, took)
@@ -192,6 +208,8 @@ class TickLoop:
         if ticked.lost:
             log.warning("leases lost", runs=len(ticked.lost))
             self.executor.forget(ticked.lost)
+        for write, answer in ticked.settled.answers:
+            reply(write, answer, self.running)
         worker = self.ticker.worker
         log_changes(ticked.settled.changes, worker)
         log_changes(ticked.ended, worker)
@@ -227,14 +245,14 @@ class TickLoop:
             pause = max(self.settings.floor_seconds, took * FULL_LOOK_SHARE)
             self._full_look_at = now + pause
         self._inbox = self._inbox or outlook.inbox
-        wait = min(self.settings.poll, _seconds_to_next(outlook))
-        if _due(outlook.next_lease_end, outlook.at):
+        wait = min(self.settings.poll, seconds_to_next(outlook))
+        if due(outlook.next_lease_end, outlook.at):
             swept = sweep(self.store, self.settings.sweep_jobs)
             log_changes(swept, ticker.worker)
             self._more = True
             wait = min(wait, 0.0 if swept else self._look_again)
         self._recovered(LOOKING)
-        if _due(outlook.next_due, outlook.at):
+        if due(outlook.next_due, outlook.at):
             self._more = True
             self._in_vain += 1
             if full and ticker.crowded:
@@ -267,6 +285,8 @@ class TickLoop:
             self._reconciled_at + self.settings.heartbeat,
             self.give_up_at,
         )
+        if self._entries:
+            until = min(until, self._entries_at)
         if self._inbox and not self.stopping:
             until = min(until, self._collect_at)
         return max(0.0, until - now)
@@ -278,14 +298,3 @@ class TickLoop:
     def _recovered(self, doing: str) -> None:
         if self._outage.succeeded(doing, time.monotonic()):
             self._more = True
-
-
-def _due(moment: datetime | None, at: datetime) -> bool:
-    return moment is not None and moment <= at
-
-
-def _seconds_to_next(outlook: Outlook) -> float:
-    """How long until something new happens; what is due already is not new."""
-    moments = (outlook.next_due, outlook.next_lease_end)
-    waits = [(moment - outlook.at).total_seconds() for moment in moments if moment is not None]
-    return min((wait for wait in waits if wait > 0), default=float("inf"))

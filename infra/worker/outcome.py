@@ -5,12 +5,18 @@ from __future__ import annotations
 from ...domain.job import Job
 from ...domain.values import ReleaseReason
 from ..app.errors import ResultRefused
+from ..app.failures import is_outage, retry_after
+from ..app.redaction import bounded, redact
 from ..app.registry import JobType
 from ..app.signals import Fail, RateLimited, RetryIn, Snooze
 from .answers import Answer, Broke, GaveBack, Succeeded
-from .failure import bounded, describe, redact
+from .failure import describe
 
 NOTE_CHARS_MAX = 200
+#: A job that somebody else's outage has given back so often fails like any other from then on.
+OUTAGES_MAX = 20
+OUTAGE_SECONDS_FIRST = 2.0
+OUTAGE_SECONDS_MAX = 300.0
 
 
 def succeeded(handler: JobType, value: object) -> Answer:
@@ -44,7 +50,20 @@ def _answer(error: BaseException, handler: JobType, job: Job) -> Answer:
         case ResultRefused():
             return Broke(describe(error), 0.0, retry=False)
         case _:
-            return Broke(describe(error), _delay(handler, job))
+            return _failed(error, handler, job)
+
+
+def _failed(error: BaseException, handler: JobType, job: Job) -> Answer:
+    """An error that no handler raised on purpose: whose fault is it?"""
+    text = describe(error)
+    unspent = job.starts - job.attempts - 1
+    if unspent < OUTAGES_MAX:
+        if (seconds := retry_after(error)) is not None:
+            return GaveBack(ReleaseReason.RATE_LIMITED, seconds, bounded(text, NOTE_CHARS_MAX))
+        if is_outage(error):
+            seconds = min(OUTAGE_SECONDS_MAX, OUTAGE_SECONDS_FIRST * 2.0**unspent)
+            return GaveBack(ReleaseReason.OUTAGE, seconds, bounded(text, NOTE_CHARS_MAX))
+    return Broke(text, _delay(handler, job))
 
 
 def _delay(handler: JobType, job: Job) -> float:

@@ -12,19 +12,25 @@ import pickle
 import signal
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future
+from itertools import count
 from multiprocessing.connection import Connection
 from queue import SimpleQueue
 from types import FrameType
 
-from attrs import define
+from attrs import define, field
 
+from ...domain.errors import LeasebookError
+from ...domain.job import Job
 from ...domain.values import ReleaseReason
+from ..app.errors import NotRunning
 from ..app.registry import JobType
 from ..app.run import Run
+from ..app.writing import EffectCommand
 from .answers import Answer, Broke, GaveBack
 from .outcome import answer_for, succeeded
-from .processes import Request
+from .processes import Asked, Request, Told
 
 
 class Stopping(BaseException):
@@ -56,21 +62,75 @@ def serve(descriptor: int, prepare: Callable[[Mapping[str, object]], None]) -> N
     sys.path[:] = path
     prepare(config)
     requests: SimpleQueue[Request] = SimpleQueue()
+    writer = PipeWriter(connection)
 
     def read() -> None:
         """A thread, so that the end of the worker ends the handler too."""
         while True:
             try:
-                requests.put(pickle.loads(connection.recv_bytes()))
+                said: Request | Told = pickle.loads(connection.recv_bytes())
             except (EOFError, OSError):
                 os._exit(0)
+            if isinstance(said, Told):
+                writer.told(said)
+            else:
+                requests.put(said)
 
     threading.Thread(target=read, daemon=True).start()
     while True:
-        connection.send_bytes(pickle.dumps(_answer(requests.get(), state)))
+        request = requests.get()
+        writer.begin(request.job)
+        answer = _answer(request, state, writer)
+        writer.end()
+        connection.send_bytes(pickle.dumps(answer))
 
 
-def _answer(request: Request, state: Interruptible) -> Answer:
+@define(eq=False)
+class PipeWriter:
+    """Implements ``Writer`` through the worker; only the run in hand may write, nobody after it."""
+
+    _connection: Connection
+    _job: Job | None = None
+    _asked: dict[int, Future[Job]] = field(factory=dict[int, "Future[Job]"])
+    _numbers: Iterator[int] = field(factory=count)
+    _lock: threading.Lock = field(factory=threading.Lock)
+
+    def begin(self, job: Job) -> None:
+        """A run begins."""
+        with self._lock:
+            self._job = job
+
+    def end(self) -> None:
+        """It has ended."""
+        with self._lock:
+            self._job = None
+
+    def submit(self, job: Job, command: EffectCommand) -> Future[Job]:
+        """The job once the command is committed, or the error with which it was refused."""
+        written: Future[Job] = Future()
+        written.set_running_or_notify_cancel()
+        with self._lock:
+            if self._job is not job:
+                raise NotRunning(job.id, "write an effect of")
+            number = next(self._numbers)
+            self._asked[number] = written
+            self._connection.send_bytes(pickle.dumps(Asked(number, command)))
+        return written
+
+    def wait(self, written: Future[Job]) -> Job:
+        """Wait in a thread of a handler."""
+        return written.result()
+
+    def told(self, told: Told) -> None:
+        """The worker has answered."""
+        written = self._asked.pop(told.number)
+        if isinstance(told.answer, LeasebookError):
+            written.set_exception(told.answer)
+        else:
+            written.set_result(told.answer)
+
+
+def _answer(request: Request, state: Interruptible, writer: PipeWriter) -> Answer:
     try:
         handler = _handler(request)
     except BaseException as error:
@@ -78,7 +138,7 @@ def _answer(request: Request, state: Interruptible) -> Answer:
     job = request.job
     try:
         state.running = True
-        value = handler.invoke(Run(job), job)
+        value = handler.invoke(Run(job, writer, handler.rows), job)
         state.running = False
         return succeeded(handler, value)
     except Stopping:

@@ -14,14 +14,16 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from multiprocessing.connection import Connection
 
 from attrs import define, field, frozen
 
+from ...domain.errors import LeasebookError
 from ...domain.job import Job
 from ..app.registry import JobType
+from ..app.writing import EffectCommand, Writer
 from .answers import NO_ROOM, Answer, Broke
 from .logs import log
 
@@ -33,6 +35,22 @@ class Request:
     module: str
     qualname: str
     job: Job
+
+
+@frozen
+class Asked:
+    """What a handler in a process has to write; ``number`` tells its questions apart."""
+
+    number: int
+    command: EffectCommand
+
+
+@frozen
+class Told:
+    """The answer: the job after, or the error."""
+
+    number: int
+    answer: Job | LeasebookError
 
 
 class HandlerProcess:
@@ -56,11 +74,21 @@ class HandlerProcess:
         """Whether it can take a job."""
         return self._process.poll() is None
 
-    def ask(self, request: bytes) -> Answer:
-        """Run a job and wait for its end.  Raises EOFError or OSError when the process dies."""
+    def ask(self, request: bytes, write: Callable[[EffectCommand], Job]) -> Answer:
+        """Run a job, write for it, and wait for its end.
+
+        Raises EOFError or OSError when the process dies.
+        """
         self._connection.send_bytes(request)
-        answer: Answer = pickle.loads(self._connection.recv_bytes())
-        return answer
+        while True:
+            said: Answer | Asked = pickle.loads(self._connection.recv_bytes())
+            if not isinstance(said, Asked):
+                return said
+            try:
+                answer: Job | LeasebookError = write(said.command)
+            except LeasebookError as error:
+                answer = error
+            self._connection.send_bytes(pickle.dumps(Told(said.number, answer)))
 
     def terminate(self) -> None:
         """Ask the handler to end: an exception is raised in it."""
@@ -91,6 +119,7 @@ class ProcessCall:
     pool: HandlerProcesses
     handler: JobType
     job: Job
+    writer: Writer
     _process: HandlerProcess | None = None
     _killed: bool = False
     _lock: threading.Lock = field(factory=threading.Lock)
@@ -109,7 +138,7 @@ class ProcessCall:
                 return None
             self._process = process
         try:
-            answer = process.ask(request)
+            answer = process.ask(request, self._write)
         except (EOFError, OSError):
             answer = None
         with self._lock:
@@ -123,6 +152,9 @@ class ProcessCall:
         delay = self.handler.retry.seconds(self.job.id, self.job.attempts + 1)
         error = f"HandlerProcessDied: the process of this run ended with {how}"
         return Broke(error, delay, interrupted=True)
+
+    def _write(self, command: EffectCommand) -> Job:
+        return self.writer.wait(self.writer.submit(self.job, command))
 
     def terminate(self) -> None:
         """Ask the handler to end."""

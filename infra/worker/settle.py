@@ -1,110 +1,215 @@
-"""The first step of a tick: append what finished.
+"""The first step of a tick: append what finished, and what running handlers write.
 
-A report is decided on the job as it was leased and written by compare-and-set.  What misses is
-loaded and decided again: the lease may still live (a heartbeat raised the version), the very same
-write may already stand in the log (a commit whose answer was lost), or another run owns the job by
-now; then the report is refused and kept as evidence.
+An entry is decided on the job as its worker last knew it and written by compare-and-set.  What
+misses is loaded and decided again: the lease may still live (a heartbeat raised the version), the
+very same write may already stand in the log (a commit whose answer was lost), or another run owns
+the job by now; then the entry is refused and kept as evidence.
 
-A job may have several reports in one batch: that of a run which was given up, come late, beside
-that of its next run.  A batch of the store holds one change of a stream, so each waits for the one
-before it, and is then decided on what came of that.
+A job may have several entries in one batch: effects of one run, its end, and the end of a run
+before it that was given up and comes late.  A batch of the store holds one change of a stream, so
+each waits for the one before it, and is then decided on what came of that.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Sequence, Set
 from contextlib import suppress
+from typing import TypeAlias
 from uuid import UUID
 
 from attrs import field, frozen
 
+from ...domain.commands import CompleteEffect, StartEffect
 from ...domain.decide import change
-from ...domain.errors import StaleLease, UnknownEvent
+from ...domain.errors import EffectRefused, LeasebookError, StaleLease, UnknownEvent
+from ...domain.events import Completed, Failed, Released, RetryScheduled
+from ...domain.evolve import fold
 from ...domain.job import Job
 from ...domain.log import Change, already_recorded
+from ...domain.values import ReleaseReason
 from ..documents import dumps
 from ..ports import Evidence, Transaction
-from .answers import RanOver, Report, command_for
+from .answers import Broke, Entry, GaveBack, RanOver, Report, Write, command_for
 from .evidence import of_aborts
 
+Pending: TypeAlias = list[tuple[Entry, Job]]
+
+#: How a run ends that has reported.
+ENDS = (Completed, Failed, Released, RetryScheduled)
+BEGIN = "begin an effect of"
 #: A job whose stream moves under every try is left to the next tick after so many.
 ROUNDS_MAX = 5
 
 
 @frozen
 class Refusal:
-    """A late result: ``report`` came under a lease that is no longer the job's."""
+    """A late write: ``entry`` came under a lease that is no longer the job's."""
 
-    report: Report
+    entry: Entry
     error: StaleLease
 
 
 @frozen
 class Settled:
-    """What came of the reports: the changes that hold, those refused, and those to try again.
+    """What came of the entries: the changes that hold, those refused, and those to try again.
 
-    ``unrecorded`` are reports that nobody can settle here: the store holds them in no form, or the
-    job's stream speaks of what only a later release knows.  Their leases end by time.
+    ``locked`` are left for later: somebody holds the job's row, a transaction of its hung handler's
+    perhaps, and the tick must not wait for that.  ``answers`` are for the handlers that wait for
+    their writes, once the tick is committed: the job as it is then, or an error.  ``unrecorded``
+    are reports that nobody can settle here: the store holds them in no form, or the job's stream
+    speaks of what only a later release knows.  Their leases end by time.
     """
 
     changes: list[Change] = field(factory=list[Change])
     refused: list[Refusal] = field(factory=list[Refusal])
-    again: list[Report] = field(factory=list[Report])
+    again: list[Entry] = field(factory=list[Entry])
+    locked: list[Entry] = field(factory=list[Entry])
     unrecorded: list[Report] = field(factory=list[Report])
+    answers: list[tuple[Write, Job | LeasebookError]] = field(
+        factory=list[tuple[Write, Job | LeasebookError]]
+    )
 
 
-def settle(tx: Transaction, reports: Sequence[Report], worker: str) -> Settled:
-    """Append the end of each run, in order of job id, and record what had to be refused."""
+def settle(tx: Transaction, entries: Sequence[Entry], worker: str) -> Settled:
+    """Append each entry, in order of job id, and record what had to be refused."""
     settled = Settled()
     # UUIDs compare in Python, their numbers at once.
-    ordered = sorted(reports, key=lambda each: each.job.id.int)
-    pending = [(report, report.job) for report in ordered]
+    ordered = sorted(entries, key=lambda each: each.job.id.int)
+    # What a run has written comes before its end, whoever was first to tell.
+    ordered.sort(key=lambda each: type(each) is Report)
+    given_up = {each.job.id for each in ordered if _is_given_up(each)}
+    if given_up and (held := tx.locked(sorted(given_up))):
+        settled.locked.extend(each for each in ordered if each.job.id in held)
+        ordered = [each for each in ordered if each.job.id not in held]
+    over = {(each.job.id, each.token) for each in ordered if isinstance(each, Report)}
+    pending: Pending = []
+    for entry in ordered:
+        if isinstance(entry, Write) and _too_late(tx, entry, over):
+            settled.answers.append((entry, StaleLease(entry.job.id, BEGIN, entry.token, None)))
+        else:
+            pending.append((entry, entry.job))
     for _ in range(ROUNDS_MAX):
         if not pending:
             break
         pending = _round(tx, pending, settled)
-    settled.again.extend(report for report, _ in pending)
+    settled.again.extend(entry for entry, _ in pending)
     if settled.refused:
         tx.record([_evidence(refusal, worker) for refusal in settled.refused])
     return settled
 
 
-def _round(
-    tx: Transaction, pending: Sequence[tuple[Report, Job]], settled: Settled
-) -> list[tuple[Report, Job]]:
-    reports: dict[int, Report] = {}
+def _is_given_up(entry: Entry) -> bool:
+    """Whether its handler may go on, whatever its worker thinks, and hold on to its transaction."""
+    if not isinstance(entry, Report):
+        return False
+    answer = entry.answer
+    stopped = isinstance(answer, GaveBack) and answer.reason is ReleaseReason.SHUTDOWN
+    return stopped or isinstance(answer, RanOver)
+
+
+def _too_late(tx: Transaction, write: Write, over: Set[tuple[UUID, int]]) -> bool:
+    """Whether an effect is to begin in a run that has ended meanwhile, and has not begun yet."""
+    if not isinstance(write.command, StartEffect) or (write.job.id, write.token) not in over:
+        return False
+    with suppress(LeasebookError):
+        asked = change(write.job, command_for(write, tx.at))
+        return not already_recorded(asked, tx.stream(write.job.id))
+    return False
+
+
+def _round(tx: Transaction, pending: Pending, settled: Settled) -> Pending:
+    entries: dict[int, Entry] = {}
     changes: list[Change] = []
-    later: list[tuple[Report, Job]] = []
+    later: Pending = []
     taken: set[UUID] = set()
-    for report, job in pending:
+    for entry, job in pending:
         if job.id in taken:
-            later.append((report, job))
-            continue
-        taken.add(job.id)
-        try:
-            asked = change(job, command_for(report, tx.at))
-        except StaleLease as error:
-            _stale(tx, report, error, settled)
-            continue
-        reports[id(asked)] = report
-        changes.append(asked)
+            later.append((entry, job))
+        elif (asked := _asked(tx, entry, job, settled)) is not None:
+            taken.add(job.id)
+            entries[id(asked)] = entry
+            changes.append(asked)
     missed = tx.append(changes) if changes else ()
     lost = {id(each) for each in missed}
     stood = [each for each in changes if id(each) not in lost]
     settled.changes.extend(stood)
     if aborts := of_aborts(stood):
         tx.record(aborts)
-    if not missed:
-        return later
-    fresh = _fresh(tx, [each.after.id for each in missed])
-    again: list[tuple[Report, Job]] = []
-    for each in missed:
-        report = reports[id(each)]
-        if (found := fresh.get(each.after.id)) is None:
-            settled.unrecorded.append(report)
+    for asked in stood:
+        entry = entries[id(asked)]
+        if isinstance(entry, Write):
+            settled.answers.append((entry, asked.after))
+    if later:
+        after = {each.after.id: each.after for each in stood}
+        later = [(entry, after.get(job.id, job)) for entry, job in later]
+    return _again(tx, missed, entries, settled) + later
+
+
+def _asked(tx: Transaction, entry: Entry, job: Job, settled: Settled) -> Change | None:
+    """The change to append, None when there is nothing to append any more.
+
+    What this worker knows may be old: no write is refused, or taken to be done before, by that.
+    """
+    said: Job | LeasebookError = job
+    for anew in (False, True):
+        try:
+            known = tx.load([job.id]).get(job.id) if anew else job
+            asked = change(known, command_for(entry, tx.at))
+        except StaleLease as error:
+            _stale(tx, entry, error, settled)
+            return None
+        except LeasebookError as error:
+            if not isinstance(entry, Write):
+                raise
+            said = error
         else:
-            again.append((report, found))
-    return again + later
+            if asked.events or not isinstance(entry, Write):
+                return asked
+            said = asked.after
+    assert isinstance(entry, Write)
+    settled.answers.append((entry, said))
+    return None
+
+
+def _again(
+    tx: Transaction, missed: Sequence[Change], entries: dict[int, Entry], settled: Settled
+) -> Pending:
+    """What missed, with its job as it is now; without what needs no second try."""
+    if not missed:
+        return []
+    fresh = _fresh(tx, [each.after.id for each in missed])
+    again: Pending = []
+    for each in missed:
+        entry, found = entries[id(each)], fresh.get(each.after.id)
+        if found is None:
+            _unreadable(entry, settled)
+        elif isinstance(entry, Write) and _was_written(tx, entry, each, found):
+            settled.answers.append((entry, found))
+        else:
+            again.append((entry, found))
+    return again
+
+
+def _was_written(tx: Transaction, write: Write, asked: Change, now: Job) -> bool:
+    """Whether the log holds this very write: its commit went through, and its answer was lost.
+
+    To begin is of no use any more when the lease was lost since.
+    """
+    if not already_recorded(asked, tx.stream(now.id)):
+        return False
+    if not isinstance(write.command, StartEffect):
+        return True
+    return now.lease is not None and now.lease.token == write.token
+
+
+def _unreadable(entry: Entry, settled: Settled) -> None:
+    if isinstance(entry, Write):
+        key, seen = entry.command.key, "its job's stream speaks of what only a later release knows"
+        refused = EffectRefused(entry.job.id, key, seen, "Upgrade this worker")
+        settled.answers.append((entry, refused))
+    else:
+        settled.unrecorded.append(entry)
 
 
 def _fresh(tx: Transaction, ids: Sequence[UUID]) -> dict[UUID, Job]:
@@ -119,23 +224,53 @@ def _fresh(tx: Transaction, ids: Sequence[UUID]) -> dict[UUID, Job]:
         return found
 
 
-def _stale(tx: Transaction, report: Report, error: StaleLease, settled: Settled) -> None:
-    if isinstance(report.answer, RanOver):
+def _stale(tx: Transaction, entry: Entry, error: StaleLease, settled: Settled) -> None:
+    if isinstance(entry, Write):
+        settled.answers.append((entry, error))
+    elif isinstance(entry.answer, RanOver):
         return  # Somebody else has ended the run, which is all that this report was for.
-    asked = change(report.job, command_for(report, tx.at))
+    elif (asked := _told_before(tx, entry)) is not None:
+        settled.changes.append(asked)
+        return
+    settled.refused.append(Refusal(entry, error))
+
+
+def _told_before(tx: Transaction, report: Report) -> Change | None:
+    """The end of this very run as the log holds it, None when it holds none or another.
+
+    Its commit went through and the answer was lost, or the handler has completed the job itself.
+    """
     with suppress(UnknownEvent):
-        if already_recorded(asked, tx.stream(report.job.id)):
-            settled.changes.append(asked)
-            return
-    settled.refused.append(Refusal(report, error))
+        stream = tx.stream(report.job.id)
+        ours = (each for each in stream if getattr(each.event, "lease", None) == report.token)
+        end = next((each for each in ours if isinstance(each.event, ENDS)), None)
+        if end is None:
+            return None
+        before = fold(each.event for each in stream if each.version < end.version)
+        asked = change(before, command_for(report, tx.at))
+        own = isinstance(end.event, Completed) and not isinstance(report.answer, Broke)
+        if own or already_recorded(asked, stream):
+            return asked
+    return None
 
 
 def _evidence(refusal: Refusal, worker: str) -> Evidence:
-    report, error = refusal.report, refusal.error
-    detail = {
-        "answer": type(report.answer).__name__,
+    entry, error = refusal.entry, refusal.error
+    detail: dict[str, object] = {
+        "answer": said(entry),
         "lease": error.token,
         "current": error.current,
-        "name": report.job.spec.name,
+        "name": entry.job.spec.name,
     }
-    return Evidence("late_write_refused", dumps(detail), report.job.id, worker)
+    if isinstance(entry, Write):
+        detail["effect"] = entry.command.key
+        if isinstance(entry.command, CompleteEffect):
+            # Whoever finds out what became of the effect has the answer here.
+            detail["to"] = entry.command.destination
+            detail["receipt"] = json.loads(entry.command.receipt)
+    return Evidence("late_write_refused", dumps(detail), entry.job.id, worker)
+
+
+def said(entry: Entry) -> str:
+    """What kind of answer or write it is, in one word."""
+    return type(entry.command if isinstance(entry, Write) else entry.answer).__name__

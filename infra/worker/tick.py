@@ -22,7 +22,8 @@ from ...domain.passing import Passing
 from ...domain.states import ENDED, State
 from ...domain.values import ReleaseReason
 from ..ports import Claim, DataRefused, Store, StoreUnavailable, Transaction
-from .answers import Broke, Report
+from .answers import Entry
+from .isolate import isolated
 from .order import go_on, line_up
 from .settings import WorkerSettings
 from .settle import Settled, settle
@@ -37,12 +38,12 @@ ROUNDS_MAX = 3
 class Ask:
     """What a tick is asked to do.
 
-    ``reports`` are the runs that ended, ``running`` the jobs that run on, ``slots`` how many more
-    may start.  ``collect``, ``full_sweep`` (of the due-time floor) and ``reconcile`` (what this
-    worker runs with what it holds) are the caller's pacing.
+    ``entries`` are the runs that ended and the writes of those that go on, ``running`` the jobs
+    that run on, ``slots`` how many more may start.  ``collect``, ``full_sweep`` (of the due-time
+    floor) and ``reconcile`` (what this worker runs with what it holds) are the caller's pacing.
     """
 
-    reports: Sequence[Report]
+    entries: Sequence[Entry]
     running: Collection[Job]
     slots: int
     collect: bool = False
@@ -123,9 +124,10 @@ class Ticker:
         self.keys.waited(key, self.store.settle_key(key, patience))
 
     def _steps(self, tx: Transaction, ask: Ask) -> Ticked:
-        settled = settle(tx, ask.reports, self.worker)
+        settled = settle(tx, ask.entries, self.worker)
         reconcile = ask.reconcile or self._doubt
-        lost = self._reconcile(tx, ask, settled.again) if reconcile else ()
+        later = (*settled.again, *settled.locked)
+        lost = self._reconcile(tx, ask, later) if reconcile else ()
         freed = go_on(tx)
         if (ask.slots > 0 or reconcile) and not tx.is_alive(self.worker):
             lost = tuple(ask.running)
@@ -141,7 +143,7 @@ class Ticker:
         self._at = tx.at
         return Ticked(leased, settled, ended, lost, collected, more, freed=len(freed))
 
-    def _reconcile(self, tx: Transaction, ask: Ask, again: Sequence[Report]) -> tuple[Job, ...]:
+    def _reconcile(self, tx: Transaction, ask: Ask, again: Sequence[Entry]) -> tuple[Job, ...]:
         """Which of the running jobs have lost their lease?
 
         Leases that nobody here runs, because the answer that told of them was lost, are given back.
@@ -248,46 +250,11 @@ class Ticker:
     def _without(self, ask: Ask, refusal: DataRefused) -> Ticked:
         """Redo a refused tick in parts, so that what is refused holds nothing else up.
 
-        The reports come first, alone; what they do not explain lies in the inbox, which is left.
+        The entries come first, alone; what they do not explain lies in the inbox, which is left.
         """
-        if ask.reports:
-            return Ticked(settled=self._isolated(ask.reports), more=True)
+        if ask.entries:
+            return Ticked(settled=isolated(self.store, ask.entries, self.worker), more=True)
         if not ask.collect:
             raise StoreUnavailable(refusal.reason) from refusal
         ticked = self.tick(evolve(ask, collect=False))
         return evolve(ticked, inbox_refused=refusal.reason)
-
-    def _isolated(self, reports: Sequence[Report]) -> Settled:
-        """Settle reports alone; a refused batch in halves until the one bad report is failed."""
-        try:
-            with self.store.transaction() as tx:
-                return _settled_alone(tx, reports, self.worker)
-        except DataRefused as refusal:
-            if len(reports) > 1:
-                half = len(reports) // 2
-                return _joined(self._isolated(reports[:half]), self._isolated(reports[half:]))
-            return self._failed(reports[0], refusal.reason)
-
-    def _failed(self, report: Report, reason: str) -> Settled:
-        text = f"the database refused the end of this run: {reason}"
-        try:
-            with self.store.transaction() as tx:
-                plain = Report(report.job, Broke(text, 0.0, retry=False))
-                return _settled_alone(tx, [plain], self.worker)
-        except DataRefused:
-            return Settled(unrecorded=[report])
-
-
-def _settled_alone(tx: Transaction, reports: Sequence[Report], worker: str) -> Settled:
-    settled = settle(tx, reports, worker)
-    go_on(tx)
-    return settled
-
-
-def _joined(one: Settled, two: Settled) -> Settled:
-    return Settled(
-        one.changes + two.changes,
-        one.refused + two.refused,
-        one.again + two.again,
-        one.unrecorded + two.unrecorded,
-    )

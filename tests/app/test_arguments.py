@@ -15,7 +15,7 @@ from attrs import field, frozen
 
 from leasebook.domain.errors import InvalidValue
 from leasebook.domain.limits import ARGS_BYTES_MAX, RESULT_BYTES_MAX
-from leasebook.infra.app import arguments
+from leasebook.infra.app import arguments, results
 from leasebook.infra.app.errors import ResultRefused
 from leasebook.infra.app.handlers import Face, read
 
@@ -232,19 +232,19 @@ def test_an_older_handler_says_what_it_does_not_know() -> None:
 @pytest.mark.case("C42", "C43")
 def test_results_are_escaped_so_that_no_job_is_stranded() -> None:
     given = {"a\0": "x\0y", "b\ud800": ["\udfff"], "n": 2**60, 1: {Colour.RED}, "at": NOW}
-    assert json.loads(arguments.encode_result(given)) == {
+    assert json.loads(results.encode_result(given)) == {
         "a\\u0000": "x\\u0000y",
         "b\\ud800": ["\\udfff"],
         "n": str(2**60),
         "1": ["red"],
         "at": NOW.isoformat(),
     }
-    assert arguments.encode_result(None) == "null"
-    assert json.loads(arguments.encode_result(PageChanged("a")))["author"] == {
+    assert results.encode_result(None) == "null"
+    assert json.loads(results.encode_result(PageChanged("a")))["author"] == {
         "name": "Ada",
         "age": 30,
     }
-    assert json.loads(arguments.encode_result([ID, b"x", Decimal("1.10"), True])) == [
+    assert json.loads(results.encode_result([ID, b"x", Decimal("1.10"), True])) == [
         str(ID), "eA==", "1.10", True,
     ]  # fmt: skip
 
@@ -276,11 +276,11 @@ BAD_RESULTS: dict[str, Any] = {
 @pytest.mark.parametrize("name", BAD_RESULTS)
 def test_a_result_that_cannot_be_kept_is_refused_by_type(name: str) -> None:
     with pytest.raises(ResultRefused) as caught:
-        arguments.encode_result(BAD_RESULTS[name])
+        results.encode_result(BAD_RESULTS[name])
     assert caught.value.code == "result_refused"
     assert len(str(caught.value)) < 300
 
 
 def test_a_hostile_result_is_refused_too() -> None:
     with pytest.raises(ResultRefused):
-        arguments.encode_result(Hostile())
+        results.encode_result(Hostile())

@@ -72,6 +72,35 @@ def test_leased_by_one_worker_in_order_of_id(store: Store) -> None:
     assert leased_by(store, "w") == []
 
 
+def test_whether_a_worker_holds_anything_is_told_of_locked_rows_too(
+    store: Store, other: Store
+) -> None:
+    [job] = enqueue(store, new_spec())
+
+    def holds(worker: str) -> bool:
+        with other.transaction() as transaction:
+            return transaction.holds_leases(worker)
+
+    assert not holds("w1")
+    lease(store, job)
+    with store.transaction() as transaction:
+        assert transaction.leased_by("w1", 1)
+        assert holds("w1")
+    assert holds("w1")
+    assert not holds("w2")
+
+
+def test_what_others_have_locked_is_told_without_a_wait(store: Store, other: Store) -> None:
+    for job in enqueue(store, *(new_spec(number) for number in range(3))):
+        lease(store, job)
+    with store.transaction() as transaction, other.transaction() as second:
+        [held] = transaction.leased_by("w1", 1)
+        known = ids(0, 1, 2, 77)
+        assert second.locked(known) == {held.id}
+        # The rest is locked for who has asked.
+        assert transaction.locked(known) == set(known) - {held.id, known[-1]}
+
+
 def test_leased_by_leaves_out_what_another_holds(store: Store, other: Store) -> None:
     for job in enqueue(store, *(new_spec(number) for number in range(3))):
         lease(store, job)

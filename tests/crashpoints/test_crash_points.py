@@ -14,6 +14,7 @@ from attrs import frozen
 
 from tests.conformance.ground import assert_consistent
 
+from .affecting import AFFECTING
 from .client import Client
 from .passage import Fault, Passage, Point
 from .producing import ENQUEUEING, Caller, Enqueueing, work
@@ -118,6 +119,13 @@ def test_an_enqueue_is_there_whole_or_not_at_all(database_dsn: str, operation: O
 
 @pytest.mark.parametrize("operation", WORKING, ids=lambda each: each.name)
 def test_a_worker_may_die_anywhere(database_dsn: str, operation: Operation) -> None:
+    print(f"{cut_everywhere(database_dsn, operation)} points")
+
+
+@pytest.mark.acceptance("Q05", "Q09", "Q11")
+@pytest.mark.parametrize("operation", AFFECTING, ids=lambda each: each.name)
+def test_an_effect_is_made_once_or_is_uncertain(database_dsn: str, operation: Operation) -> None:
+    """Killed, cut off or unheard before, in and after an effect, and the same for mutations."""
     print(f"{cut_everywhere(database_dsn, operation)} points")
 
 

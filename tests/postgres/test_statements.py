@@ -8,13 +8,23 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from leasebook.infra.postgres.schema.name import Schema
 from leasebook.infra.postgres.settings import Settings
-from leasebook.infra.postgres.statements import append, collect, frame, look, order, pick, workers
+from leasebook.infra.postgres.statements import (
+    append,
+    collect,
+    frame,
+    look,
+    order,
+    pick,
+    runs,
+    workers,
+)
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -25,6 +35,7 @@ STATEMENTS: dict[str, Callable[[Schema], str]] = {
     "append_further_events": append.further_events,
     "append_lease": append.lease,
     "append_lock": append.lock,
+    "append_locked": append.locked,
     "append_update": append.update,
     "collect_lock_keys": collect.lock_keys,
     "collect_open_groups": collect.open_groups,
@@ -42,8 +53,14 @@ STATEMENTS: dict[str, Callable[[Schema], str]] = {
     "order_waiting": order.waiting,
     "pick_claim": pick.claim,
     "pick_claim_others": pick.claim_others,
+    "pick_holds_leases": pick.holds_leases,
     "pick_leased_by": pick.leased_by,
     "pick_overdue": pick.overdue,
+    "run_complete": runs.complete,
+    "run_current": runs.current,
+    "run_fence": partial(runs.hold, shared=True),
+    "run_hold": partial(runs.hold, shared=False),
+    "run_receive": runs.receive,
     "worker_beat": workers.beat,
     "worker_beats": workers.beats,
     "worker_bury": workers.bury,

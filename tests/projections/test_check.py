@@ -22,12 +22,14 @@ from leasebook.domain import (
 )
 from leasebook.domain.commands import Enqueue
 from leasebook.domain.job import Policy
+from leasebook.domain.values import EffectKind
 from leasebook.projections.check import INVARIANTS, KeptRow, Violation, check
 from leasebook.projections.row import to_row
 from tests.support.lives import GROUP, Life, at, in_state, item, job_id, spec
 
 Log = list[Recorded]
 SHUTDOWN = ReleaseReason.SHUTDOWN
+WORKER_LOST = ExpiryCause.WORKER_LOST
 
 
 def found(log: Iterable[Recorded], rows: dict[UUID, KeptRow] | None = None) -> set[str]:
@@ -79,6 +81,7 @@ def lives() -> list[Life]:
     made = [full_life(), group_life(), *(in_state(state) for state in State)]
     made.append(Life().enqueue(retries=0).lease(1).expire(2))
     made.append(Life().enqueue(expires_at=at(5)).lease(6))
+    made += [effect_life(), uncertain_life()]
     made.append(Life().open_group(item(7), seconds=500))  # collected after its hold
     made.append(Life().enqueue(on_expired=OnExpired.ABORT).lease(1).fail(2).lease(70).expire(71))
     return made
@@ -97,6 +100,26 @@ def test_a_unique_key_may_come_again_when_its_job_has_ended_and_on_another_queue
 
 
 V = list[tuple[str, Callable[[], Log]]]
+
+
+def effect_life() -> Life:
+    """enqueued, leased 2, effect begun, rejected, begun again 5, done 6, failed, leased 8, done."""
+    life = Life().enqueue().lease(1).begin(2).reject(3).begin(4).effect(5).fail(6)
+    return life.lease(70).complete(71)
+
+
+def uncertain_life() -> Life:
+    """enqueued, leased 2, effect begun, failed."""
+    return Life().enqueue().lease(1).begin(2).fail(3)
+
+
+def leased_again(life: Life) -> Log:
+    """As if a run in the middle of an effect were followed by another."""
+    expired = replace(life.stream[3], event=events.LeaseExpired(at(3), 2, WORKER_LOST, at(3)))
+    again = replace(expired, version=5, event=events.Leased(at(4), "w1", at(604), 2))
+    return [*life.stream[:3], expired, again]
+
+
 PLANTED: V = [
     ("I1", lambda: full_life().stream[:4] + full_life().stream[5:]),
     ("I1", lambda: [replace(each, version=each.version + 1) for each in full_life().stream]),
@@ -128,6 +151,15 @@ PLANTED: V = [
     ("I11", lambda: [*keyed_life(1).stream, *keyed_life(2).stream]),
     ("I11", lambda: [*keyed_life(1).lease(1).fail(2).stream, *keyed_life(2).stream]),
     ("I18", lambda: broken(group_life(), 2, due_at=at(61))),
+    ("I20", lambda: without(effect_life(), 3)),
+    ("I20", lambda: without(effect_life(), 4)),
+    ("I20", lambda: without(effect_life(), 5)),
+    ("I20", lambda: without(effect_life(), 3, 4, 5)),
+    ("I20", lambda: broken(effect_life(), 6, destination="mail")),
+    ("I20", lambda: broken(effect_life(), 6, effect=EffectKind.MUTATION)),
+    ("I20", lambda: broken(effect_life(), 4, key="other")),
+    ("I20", lambda: broken(uncertain_life(), 4, outcome=Outcome.REJECTED)),
+    ("I20", lambda: leased_again(uncertain_life())),
     ("I18", lambda: broken(group_life(), 2, item_ids=(2, 1))),
     ("I18", lambda: broken(group_life(), 2, item_ids=(1,))),
     ("I18", lambda: broken(group_life(), 3, item_ids=(2,))),

@@ -80,6 +80,7 @@ class VirtualLoop:
         self._numbers = count()
         self._actor: Actor | None = None
         self.blocked_until = 0.0
+        self._gone = False
         self._tasks: list[asyncio.Task[Any]] = []
         self.face = cast(asyncio.AbstractEventLoop, self)
 
@@ -130,10 +131,12 @@ class VirtualLoop:
         return asyncio.Future(loop=self.face)
 
     def call_exception_handler(self, context: dict[str, Any]) -> None:
-        raise AssertionError(context["message"]) from context.get("exception")
+        if not self._gone:
+            raise AssertionError(context["message"]) from context.get("exception")
 
     def close(self) -> None:
         """Its process is gone: end what was under way here and now, not when memory is freed."""
+        self._gone = True
         for task in self._tasks:
             if not task.done():
                 task._log_destroy_pending = False  # type: ignore[attr-defined]

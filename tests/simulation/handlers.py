@@ -7,7 +7,8 @@ whether it came to its end.  The log is judged by it.
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
 from random import Random
 from typing import Any
 from uuid import UUID
@@ -20,6 +21,7 @@ from leasebook.infra.app.run import Run
 from leasebook.infra.app.signals import Fail, RateLimited, RetryIn, Snooze
 
 from .doubles import VirtualLoop
+from .outside import Outside
 from .profile import Profile
 from .scheduler import Process, Scheduler
 
@@ -51,6 +53,15 @@ class Effect:
     ended: float | None = None
     ending: str | None = None
 
+    @contextmanager
+    def raising(self) -> Generator[None]:
+        """What is raised here is the end of the run, by its own doing."""
+        try:
+            yield
+        except Exception:
+            self.ending = "raised"
+            raise
+
     @property
     def over(self) -> float:
         """When it was over: at its end, or at its process's if that came first."""
@@ -68,6 +79,7 @@ class Script:
         self._profile = profile
         self.poison: set[UUID] = set()
         self.ledger: list[Effect] = []
+        self.outside = Outside(scheduler, profile)
 
     def begin(self, job: Job, process: Process) -> Effect:
         """A run begins."""
@@ -153,6 +165,8 @@ class ScriptedType(JobType):
             except asyncio.CancelledError:
                 if plan.ending != "handler stubborn":
                     raise
+            with effect.raising():
+                await script.outside.coroutine(run)
             match plan.ending:
                 case "handler stubborn":
                     await _stubborn()
@@ -174,6 +188,8 @@ class ScriptedType(JobType):
         effect, plan = script.begin(job, self._process), script.draw(job)
         try:
             self._sleep(run, plan.seconds)
+            with effect.raising():
+                script.outside.blocking(run)
             if plan.ending == "handler killed its worker":
                 self._process.dying = True
                 scheduler.pause()

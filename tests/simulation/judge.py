@@ -27,6 +27,7 @@ from leasebook.projections.check import KeptRow, check
 
 from .handlers import Effect
 from .lived import interrupted_is_not_repeated, waits_add_up
+from .receipts import effects_are_made_once, effects_are_on_record
 
 if TYPE_CHECKING:
     from .world import World
@@ -283,4 +284,6 @@ RULES: tuple[Rule, ...] = (
     leases_are_used,
     interrupted_is_not_repeated,
     waits_add_up,
+    effects_are_made_once,
+    effects_are_on_record,
 )

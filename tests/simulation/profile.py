@@ -46,6 +46,11 @@ HANDLER_FAULTS = (
     "handler result refused by the store",
     "no thread left",
 )
+EFFECT_FAULTS = (
+    "effect refused",
+    "effect answer lost",
+    "effect left without a word",
+)
 PRODUCER_FAULTS = (
     "transaction long",
     "transaction rolled back",
@@ -54,7 +59,7 @@ PRODUCER_FAULTS = (
     "wake-up lost",
     "wake-up doubled",
 )
-FAULTS = (*STEP_FAULTS, *WORLD_FAULTS, *HANDLER_FAULTS, *PRODUCER_FAULTS)
+FAULTS = (*STEP_FAULTS, *WORLD_FAULTS, *HANDLER_FAULTS, *EFFECT_FAULTS, *PRODUCER_FAULTS)
 
 RATES = {"process killed at step": (0.004, 0.02), "slow statement": (0.02, 0.1)}
 STEP_RATES = (0.01, 0.03, 0.08)

@@ -16,6 +16,7 @@ from leasebook.infra.worker.tick import Ticked, Ticker
 
 from .doubles import VirtualEvent, VirtualLoop, VirtualThreads
 from .handlers import ScriptedType
+from .outside import VirtualWriter
 from .scheduler import Process
 from .store import INBOX_REFUSED
 
@@ -80,9 +81,11 @@ class HeartChild:
             try:
                 heart.bury(self.worker)
             except StoreUnavailable:
-                scheduler.sleep(1.0)
+                pass
             else:
-                return
+                if not heart.is_burying:
+                    return
+            scheduler.sleep(1.0)
 
 
 class ObservedLoop(TickLoop):
@@ -122,6 +125,7 @@ class WorkerProcess:
         }
         self.executor = Executor(self.loop.face, self.bell, handlers, world.settings.begin)
         self.executor._threads = VirtualThreads(self._start_thread)  # pyright: ignore[reportPrivateUsage]
+        self.executor._writer = VirtualWriter(self.bell, scheduler)  # pyright: ignore[reportPrivateUsage]
         self.ticks: ObservedLoop | None = None
         self._done = VirtualEvent(scheduler)
         world.processes.append(process)

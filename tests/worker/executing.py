@@ -38,7 +38,7 @@ async def reports(bell: Bell, count: int) -> list[Report]:
     deadline = time.monotonic() + 10
     while len(found) < count:
         assert time.monotonic() < deadline, found
-        found += bell.take()[0]
+        found += [each for each in bell.take()[0] if isinstance(each, Report)]
         await asyncio.sleep(0.005)
     return found
 

@@ -7,7 +7,8 @@ import time
 import pytest
 
 from leasebook.domain.limits import ERROR_CHARS_MAX
-from leasebook.infra.worker.failure import bounded, describe, redact
+from leasebook.infra.app.redaction import bounded, redact
+from leasebook.infra.worker.failure import describe
 
 SECRET = "hunter2hunter2hunter2"
 

@@ -16,7 +16,7 @@ from leasebook.infra.memory import MemoryDatabase, MemoryStore
 from leasebook.infra.ports import DataRefused, Store, StoreUnavailable
 from leasebook.infra.worker.answers import Answer, Broke, GaveBack, RanOver, Report, Succeeded
 from leasebook.infra.worker.heart import Heart
-from leasebook.infra.worker.settle import settle
+from leasebook.infra.worker.settle import Refusal, settle
 from tests.conformance.making import interrupt, items, now, tell
 
 from .ticking import (
@@ -35,6 +35,11 @@ from .ticking import (
 )
 
 DONE = Succeeded('"done"')
+
+
+def answer_of(refusal: Refusal) -> Answer:
+    assert isinstance(refusal.entry, Report)
+    return refusal.entry.answer
 
 
 def overtake(store: Store, job: Job, by: str = W2) -> Job:
@@ -209,7 +214,7 @@ def test_a_late_report_and_that_of_the_next_run_may_come_together(
     second = overtake(store, first, W1)
     reports = [report(first, Succeeded('"late"')), report(second, Succeeded('"right"'))]
     settled = tick(one, *(reports if late_first else reversed(reports))).settled
-    assert [each.report.answer for each in settled.refused] == [Succeeded('"late"')]
+    assert [answer_of(each) for each in settled.refused] == [Succeeded('"late"')]
     last = stream(store, first.id)[-1].event
     assert isinstance(last, Completed)
     assert last.result == '"right"'
@@ -223,7 +228,7 @@ def test_a_time_out_and_the_answer_that_came_just_after_it_may_come_together(
     due(store, 1, retries=retries)
     [job] = leased(one)
     settled = tick(one, report(job, RanOver()), report(job, DONE)).settled
-    assert [each.report.answer for each in settled.refused] == [DONE]
+    assert [answer_of(each) for each in settled.refused] == [DONE]
     end = "failed" if retries == 0 else "lease_expired"
     assert kinds(store, job) == ["enqueued", "leased", end]
 

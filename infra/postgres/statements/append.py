@@ -216,6 +216,20 @@ select pg_catalog.count(*)
 """
 
 
+def locked(schema: Schema) -> str:
+    """Which of these rows has somebody else locked?  The others are locked now, without a wait."""
+    return f"""
+with got as materialized (
+    select j.id from {schema.table("jobs")} as j
+     where j.id = any (%(ids)s::uuid[])
+     order by j.id
+       for update skip locked
+)
+select j.id from {schema.table("jobs")} as j
+ where j.id = any (%(ids)s::uuid[]) and j.id not in (select got.id from got)
+"""
+
+
 def _event_names() -> tuple[str, ...]:
     return tuple(f"event_{name}" for name in EVENT)
 

@@ -119,6 +119,15 @@ select (select at from clock) as asked_at,
 """
 
 
+def holds_leases(schema: Schema) -> str:
+    """Does this worker hold anything, locked or not?"""
+    return f"""
+select exists (
+       select from {schema.table("jobs")} as j
+        where j.state = 'leased' and j.worker = %(worker)s and j.format <= %(format)s)
+"""
+
+
 def _range(schema: Schema, predicate: str, since: str, limit: str) -> str:
     """The due rows of one queue and priority from ``since`` on, in the order of the indexes.
 

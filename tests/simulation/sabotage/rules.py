@@ -46,13 +46,15 @@ def both(*planted: Planted) -> Generator[None]:
         yield
 
 
+def anybody(job: Job | None, command: str, token: int) -> tuple[Job, Lease]:
+    """A job and its lease, whoever's it is."""
+    if job is None or job.lease is None:
+        return holder(job, command, token)
+    return job, job.lease
+
+
 def no_fencing() -> Planted:
     """A late result counts as long as anybody holds a lease of the job."""
-
-    def anybody(job: Job | None, command: str, token: int) -> tuple[Job, Lease]:
-        if job is None or job.lease is None:
-            return holder(job, command, token)
-        return job, job.lease
 
     return patch.object(finish, "holder", anybody)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from . import rules, stores, workers
+from . import effects, rules, stores, workers
 from .rules import Planted
 
 #: Each with the faults that bring it out, so that few worlds are enough.
@@ -40,7 +40,7 @@ TWINS: dict[Callable[[], Planted], tuple[str, ...]] = {
         "handler slow past its lease",
         "cut at statement",
     ),
-    workers.refused_batch_fails_all: ("handler result refused by the store",),
+    workers.refused_batch_fails_all: ("handler result refused by the store", "slow statement"),
     workers.late_report_hides_the_new_run: (
         "database clock jumped",
         "handler slow past its lease",
@@ -48,4 +48,7 @@ TWINS: dict[Callable[[], Planted], tuple[str, ...]] = {
     ),
     workers.trusts_the_bell: ("wake-up lost",),
     workers.refused_inbox_stops_the_tick: ("inbox refused by the store",),
+    effects.begun_before_the_commit: ("cut before commit",),
+    effects.uncertain_is_released_on_retry: ("effect answer lost",),
+    effects.effects_without_fencing: ("database clock jumped", "handler slow past its lease"),
 }

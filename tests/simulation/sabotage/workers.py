@@ -15,8 +15,9 @@ from leasebook.domain.commands import Complete, ExpireLease
 from leasebook.domain.events import LeaseExpired
 from leasebook.domain.pacing import Observer, Sighting
 from leasebook.infra.ports import DataRefused, Store, StoreUnavailable, Transaction
-from leasebook.infra.worker import loop, settle
-from leasebook.infra.worker.answers import Report, Succeeded
+from leasebook.infra.worker import loop, settle, tick
+from leasebook.infra.worker.answers import Entry, Report, Succeeded
+from leasebook.infra.worker.isolate import failed
 from leasebook.infra.worker.loop import TickLoop
 from leasebook.infra.worker.settle import Settled
 from leasebook.infra.worker.tick import Ask, Ticked, Ticker
@@ -86,10 +87,11 @@ def blind_redo() -> Planted:
     """A result that comes too late is told again, under whatever lease there is now."""
     honest = settle._stale
 
-    def _stale(tx: Transaction, report: Report, error: StaleLease, settled: Settled) -> None:
-        job = tx.load([report.job.id])[report.job.id]
-        if job.lease is None or not isinstance(report.answer, Succeeded):
-            return honest(tx, report, error, settled)
+    def _stale(tx: Transaction, entry: Entry, error: StaleLease, settled: Settled) -> None:
+        job = tx.load([entry.job.id])[entry.job.id]
+        succeeded = isinstance(entry, Report) and isinstance(entry.answer, Succeeded)
+        if job.lease is None or not succeeded:
+            return honest(tx, entry, error, settled)
         asked = change(job, Complete(tx.at, job.lease.token))
         if not tx.append([asked]):
             settled.changes.append(asked)
@@ -110,7 +112,7 @@ def reports_lost_in_an_outage() -> Planted:
         try:
             tick(self, slots, collect, reconcile, now)
         except StoreUnavailable:
-            self._reports = []
+            self._entries = []
             raise
 
     return patch.object(TickLoop, "_tick", _tick)
@@ -139,14 +141,14 @@ def lost_after_leased() -> Planted:
 def refused_batch_fails_all() -> Planted:
     """When the store refuses what one run reported, every run of the batch is failed."""
 
-    def _isolated(self: Ticker, reports: Sequence[Report]) -> Settled:
-        parts = [self._failed(report, "refused") for report in reports]
+    def all_failed(store: Store, entries: Sequence[Entry], worker: str) -> Settled:
+        parts = [failed(store, entry, "refused", worker) for entry in entries]
         return Settled(
             [each for part in parts for each in part.changes],
             [each for part in parts for each in part.refused],
         )
 
-    return patch.object(Ticker, "_isolated", _isolated)
+    return patch.object(tick, "isolated", all_failed)
 
 
 def late_report_hides_the_new_run() -> Planted:
@@ -157,9 +159,9 @@ def late_report_hides_the_new_run() -> Planted:
     reconcile = Ticker._reconcile
 
     def _reconcile(
-        self: Ticker, tx: Transaction, ask: Ask, again: Sequence[Report]
+        self: Ticker, tx: Transaction, ask: Ask, again: Sequence[Entry]
     ) -> tuple[Job, ...]:
-        late = {report.job.id for report in again}
+        late = {entry.job.id for entry in again}
         running = [job for job in ask.running if job.id not in late]
         return reconcile(self, tx, replace(ask, running=running), again)
 
@@ -178,7 +180,7 @@ def refused_inbox_stops_the_tick() -> Planted:
     without = Ticker._without
 
     def _without(self: Ticker, ask: Ask, refusal: DataRefused) -> Ticked:
-        if ask.reports or not ask.collect:
+        if ask.entries or not ask.collect:
             return without(self, ask, refusal)
         raise StoreUnavailable(refusal.reason)
 

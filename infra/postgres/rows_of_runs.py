@@ -1,0 +1,91 @@
+"""The row of a running job in a transaction of its handler's, whatever driver carries it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+
+from attrs import evolve as replace
+
+from ...domain.commands import Command
+from ...domain.decide import change
+from ...domain.errors import EffectRefused, StaleLease
+from ...domain.events import Completed, EffectCompleted
+from ...domain.job import Job
+from ...domain.log import Change
+from ...projections.row import format_of
+from ..codec import encode
+from ..documents import decode_effects, encode_effects
+from .accept_parts import Asking
+from .callers import carry, transaction_of
+from .holders import moment_of
+from .schema.name import Schema
+from .statements import runs
+
+
+class PostgresRows:
+    """Implements ``app.writing.Rows``; what that promises is not said again here."""
+
+    def __init__(self, schema: Schema) -> None:
+        self._schema = schema
+
+    def hold(self, caller: object, job: Job, *, shared: bool = False) -> Job | Awaitable[Job]:
+        """Lock the row to the end of the transaction, for oneself or ``shared``; the job now."""
+        return carry(self._schema, caller, _hold(self._schema, job, shared=shared))
+
+    def write(self, caller: object, job: Job, command: Command) -> Job | Awaitable[Job]:
+        """Decide on the job as it is now, and append; the job after."""
+        return carry(self._schema, caller, _write(self._schema, job, command))
+
+    def transaction(self, caller: object) -> object | None:
+        """What stands for the transaction that the caller has open; None when it has none."""
+        return transaction_of(caller)
+
+
+def _hold(schema: Schema, job: Job, *, shared: bool) -> Asking[Job]:
+    assert job.lease is not None, "a run has a lease"
+    given: dict[str, object] = {"id": str(job.id), "lease": job.lease.token}
+    rows = yield runs.hold(schema, shared=shared), given
+    if not rows:
+        now = yield runs.current(schema), {"id": str(job.id)}
+        current = now[0][0] if now else None
+        raise StaleLease(job.id, "lock the row of", job.lease.token, current)
+    version, effects, at, now_at = rows[0]
+    newest = max(moment_of(at), moment_of(now_at))
+    return replace(job, version=version, at=newest, effects=decode_effects(effects))
+
+
+def _write(schema: Schema, job: Job, command: Command) -> Asking[Job]:
+    held = yield from _hold(schema, job, shared=False)
+    made = change(held, replace(command, at=held.at))
+    if not made.events:
+        return held
+    assert job.lease is not None
+    [event] = made.events
+    row = encode(event)
+    given: dict[str, object] = {
+        "id": str(job.id),
+        "lease": job.lease.token,
+        "version": made.after.version,
+        "at": row.at.isoformat(),
+        "kind": row.kind,
+        "data": row.data,
+    }
+    match event:
+        case EffectCompleted():
+            effects, layout = encode_effects(made.after.effects), format_of(made.after)
+            yield runs.receive(schema), {**given, "effects": effects, "format": layout}
+        case Completed():
+            [(has_waiter,)] = yield runs.complete(schema), given
+            yield from after_end(schema, made, has_waiter=has_waiter)
+        case _:
+            # It would fail as uncertain, in a transaction that says that it is done.
+            uncertain = held.uncertain
+            assert uncertain is not None, f"a handler does not write {event.kind}"
+            seen, remedy = "it is in progress", "Complete or release it before the job"
+            raise EffectRefused(job.id, uncertain.key, seen, remedy)
+    return made.after
+
+
+def after_end(schema: Schema, ended: Change, *, has_waiter: bool) -> Asking[None]:
+    """What the end of a job means for others, in the same transaction and a later statement."""
+    yield from ()
