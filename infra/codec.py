@@ -16,7 +16,7 @@ from ..domain import events as e
 from ..domain.errors import DamagedEvent, UnknownEvent
 from ..domain.events import Event
 from ..domain.values import CloseReason, EffectKind, ExpiryCause, Outcome, ReleaseReason
-from .documents import decode_spec, dumps, encode_spec, given, uuid_of
+from .documents import dumps, encode_spec, given, spec_of, uuid_of
 
 T = TypeVar("T")
 
@@ -97,11 +97,20 @@ def decode(job_id: UUID, row: EventRow) -> Event:
 
     Raises UnknownEvent for a kind this release does not know, DamagedEvent for one it cannot read.
     """
+    try:
+        document: Any = {} if row.data is None else json.loads(row.data)
+    except ValueError as error:
+        raise DamagedEvent(job_id, row.kind, f"{type(error).__name__} {error}") from error
+    return decode_parsed(job_id, row, document)
+
+
+def decode_parsed(job_id: UUID, row: EventRow, document: Any) -> Event:
+    """The same with the document that was parsed, {} for none; ``row.data`` is not looked at."""
     decoder = _DECODERS.get(row.kind)
     if decoder is None:
         raise UnknownEvent(row.kind)
     try:
-        return decoder(job_id, row, {} if row.data is None else json.loads(row.data))
+        return decoder(job_id, row, document)
     except (KeyError, TypeError, ValueError) as error:
         raise DamagedEvent(job_id, row.kind, f"{type(error).__name__} {error}") from error
 
@@ -121,7 +130,7 @@ def _lease(row: EventRow) -> int:
 
 
 def _enqueued(job_id: UUID, row: EventRow, doc: Any) -> Event:
-    spec = decode_spec(job_id, row.at, _there(row.data, "data"))
+    spec = spec_of(job_id, row.at, doc)
     return e.Enqueued(row.at, spec, _due(row), uuid_of(doc.get("blocked_by")))
 
 

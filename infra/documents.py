@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from ..domain.job import Effect, Group, JobSpec, Policy
@@ -66,7 +67,11 @@ def encode_spec(spec: JobSpec, blocked_by: UUID | None = None) -> str:
 
 def decode_spec(job_id: UUID, at: datetime, data: str) -> JobSpec:
     """The spec that ``encode_spec`` wrote."""
-    doc = json.loads(data)
+    return spec_of(job_id, at, json.loads(data))
+
+
+def spec_of(job_id: UUID, at: datetime, doc: Any) -> JobSpec:
+    """The same from the document that was parsed."""
     group = doc.get("group")
     serial = doc.get("ordering_key") is not None
     return JobSpec(

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Protocol
 from uuid import UUID
 
 from ..domain.errors import LeasebookError
 from ..domain.log import Recorded
 from ..projections.replay.facts import AuditLine
+
+#: What kept a job that was ready earlier than so long before the window is not looked for.
+LOOK_BACK = timedelta(hours=1)
 
 
 class TooManyEvents(LeasebookError):

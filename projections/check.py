@@ -9,31 +9,19 @@ rows of the claim table, taken in one snapshot with the log, it also holds them 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import NamedTuple
 from uuid import UUID
 
 from attrs import frozen
 
 from ..domain.events import ItemsJoined
 from ..domain.log import Recorded
+from .claim import KeptRow, differences
 from .invariants import INVARIANTS, RULES
 from .order import Order
-from .row import Row, SpecRow, StateRow, to_row
+from .row import to_row
 from .streams import Step, Stream, by_job, steps
 
 __all__ = ["INVARIANTS", "KeptRow", "Violation", "check"]
-
-
-class KeptRow(NamedTuple):
-    """A row of the claim table with its sequence number, the ``event_id`` of its birth.
-
-    (Of a group whose first item drew a number it is that number.)  ``has_waiter`` tells that
-    another job waits for this one.
-    """
-
-    seq: int
-    row: Row
-    has_waiter: bool = False
 
 
 @frozen
@@ -124,35 +112,7 @@ def _keys_once(life: tuple[Step, ...], holders: dict[tuple[str, str], UUID]) -> 
 
 def _same_row(life: tuple[Step, ...], kept: KeptRow | None) -> Iterator[Violation]:
     """I13: the row of a job is what the fold of its stream gives."""
-    birth, last = life[0].recorded, life[-1]
-    expected = to_row(last.after)
-    if expected is None or kept is None:
-        if expected is not None:
-            text = f"it is {last.after.state} and has no row"
-            yield Violation("I13", birth.job_id, text, (last.recorded,))
-        if kept is not None:
-            text = f"it is {last.after.state} and not held, yet it has a row"
-            yield Violation("I13", birth.job_id, text, (last.recorded,))
-        return
-    differing = _differing(kept.row, expected)
-    number = last.after.spec.sequence or birth.event_id
-    if kept.seq != number:
-        differing.insert(0, f"seq is {kept.seq}, by its birth {number}")
-    if differing:
-        yield Violation("I13", birth.job_id, "; ".join(differing), (last.recorded,))
-
-
-def _differing(kept: Row, expected: Row) -> list[str]:
-    """The columns that differ, without values of arguments, which may be private or huge."""
-    found: list[str] = []
-    names = (*SpecRow._fields, *StateRow._fields)
-    for name, value, wanted in zip(
-        names, (*kept[0], *kept[1]), (*expected[0], *expected[1]), strict=True
-    ):
-        if value == wanted or (name == "format" and kept[1].format >= expected[1].format):
-            continue  # (A row keeps the newest format that it ever needed.)
-        if name in ("args", "items"):
-            found.append(f"{name} differ from the log")
-        else:
-            found.append(f"{name} is {value}, by the log {wanted}")
-    return found
+    found = differences(life, kept)
+    if found:
+        last = life[-1].recorded
+        yield Violation("I13", last.job_id, "; ".join(found), (last,))

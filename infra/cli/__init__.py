@@ -23,6 +23,7 @@ COMMANDS = {
     "doctor": ("doctor", "doctor"),
     "import-table": ("import_table", "import_command"),
     "cut-over": ("import_table", "cut_over"),
+    "projection": ("projection", "projection"),
     "demo": ("demo", "demo"),
 }
 

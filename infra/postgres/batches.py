@@ -12,7 +12,7 @@ from typing import Any
 
 from ...domain.events import Completed, Leased
 from ...domain.log import Change
-from ...projections.row import StateRow, spec_row, state_row
+from ...projections.row import Row, StateRow, spec_row, state_row
 from ..codec import KINDS, EventRow, encode, is_plain
 from ..documents import encode_effects
 from .rows import flags, moment, numbers, texts, times, uuids
@@ -122,6 +122,19 @@ def births(changes: Sequence[Change]) -> Params:
     columns["effects"] = texts([None for _ in changes])
     columns["has_row"] = flags([state_row(change.after) is not None for change in changes])
     return {**columns, **_first_events(changes), "size": len(changes)}
+
+
+def row_columns(rows: Sequence[Row]) -> Params:
+    """Whole rows as one array for each column."""
+    specs, states = zip(*rows, strict=True)
+    columns = [*zip(SPEC, zip(*specs, strict=True), strict=True)]
+    columns += [*zip(STATE, zip(*states, strict=True), strict=True)]
+    params = {name: _array(name, values) for name, values in columns if name not in APART}
+    items = [each.items for each in states]
+    params["items"] = texts([texts(each) if each else None for each in items])
+    effects = [each.effects for each in states]
+    params["effects"] = texts([encode_effects(each) if each else None for each in effects])
+    return params
 
 
 def further(changes: Sequence[Change]) -> Params | None:

@@ -72,6 +72,14 @@ class Link:
             self._spoiled = True
             raise
 
+    def stream(self, statement: str, params: Params, size: int) -> Generator[Row]:
+        """The rows of one statement of the transaction, ``size`` at a time."""
+        connection = self._unspoiled()
+        with sorted_errors(), connection.cursor("leasebook_rows", binary=True) as cursor:
+            cursor.itersize = size
+            cursor.execute(statement.encode(), params)
+            yield from cursor
+
     def say(self, statements: str) -> Row | None:
         """Send statements without parameters in one message; the first row of the last answer."""
         connection = self.connection()

@@ -20,6 +20,7 @@ from ...projections.replay.facts import KINDS, AuditLine
 from ...projections.wording import duration
 from ..replay_ports import TooManyEvents
 from .connection import Link, Params, Row
+from .position import Position
 from .rows import recorded, texts, uuids
 from .schema.check import require_schema
 from .schema.name import DEFAULT, Schema
@@ -52,8 +53,9 @@ class OldSnapshot(LeasebookError):
 class PostgresHistory:
     """Implements ``History`` on a connection of its own, made at the first question.
 
-    At most ``events_max`` events are read for one question.  Raises InvalidDsn, and
-    StoreUnavailable when the database does not answer, or not in time.
+    At most ``events_max`` events are read for one question, of the log as ``upto`` sees it, or as
+    it is.  Raises InvalidDsn, and StoreUnavailable when the database does not answer, or not in
+    time.
     """
 
     def __init__(
@@ -63,12 +65,14 @@ class PostgresHistory:
         events_max: int = EVENTS_MAX,
         settings: Settings | None = None,
         piece_rows: int = PIECE_ROWS,
+        upto: Position | None = None,
     ) -> None:
         self._schema = Schema(schema)
         self._settings = settings or Settings(prepare_after=None)
         self._link = Link(dsn, self._settings, "leasebook replay")
         self._events_max = events_max
         self._piece_rows = piece_rows
+        self._upto = None if upto is None else upto.snapshot
 
     @property
     def known_from(self) -> datetime | None:
@@ -112,6 +116,7 @@ class PostgresHistory:
         while more:
             params = {
                 "after": after,
+                "upto": self._upto,
                 "until": until,
                 "kinds": texts(KINDS),
                 "limit": self._piece_rows,
@@ -139,6 +144,7 @@ class PostgresHistory:
                 "job": job,
                 "version": version,
                 "until": until,
+                "upto": self._upto,
                 "since": since or EVER,
                 "limit": self._piece_rows,
             }

@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 import psycopg
 import pytest
 
-from leasebook.infra.cli.replay import asking
+from leasebook.infra.cli.replay import sources
 from tests.cli.conftest import Answer, Leasebook
 from tests.support.facts import refused
 from tests.support.incident import FROM, UNTIL, WINDOW, incident, tell
@@ -333,7 +333,7 @@ def test_too_many_events(replay: Leasebook) -> None:
 
 
 def test_an_old_snapshot(replay: Leasebook, dsn: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(asking, "OLD_SNAPSHOT_SECONDS", 0.0)
+    monkeypatch.setattr(sources, "OLD_SNAPSHOT_SECONDS", 0.0)
     with psycopg.connect(dsn) as other:
         other.execute("set transaction isolation level repeatable read")
         other.execute("select 1")
@@ -352,7 +352,7 @@ def test_the_page_shows_what_is_printed(replay: Leasebook) -> None:
     """The incident in the documentation is this one."""
     page = (TOP / "docs" / "replay.md").read_text("utf-8")
     shown = re.findall(r"^    \$ leasebook replay (.*)\n((?:(?:    .*)?\n)+)", page, re.MULTILINE)
-    assert len(shown) == 3
+    assert len(shown) == 4
     for command, printed in shown:
         lines = [line.removeprefix("    ") for line in printed.rstrip().splitlines()]
         answer = replay(*command.split())

@@ -40,7 +40,7 @@ UPSERTS = {
 }
 
 
-@pytest.mark.acceptance("E03")
+@pytest.mark.acceptance("E03", "I16")
 @pytest.mark.parametrize("table", ["job_events", "audit_log"])
 @pytest.mark.parametrize("who", ["superuser", "owner", "granted", "replica"])
 def test_no_role_can_change_what_was_recorded(database_dsn: str, table: str, who: str) -> None:

@@ -162,6 +162,7 @@ def test_pieces_go_by_the_primary_key(dsn: str) -> None:
             connection.execute(setting.replace("set local", "set").encode())
         params = {
             "job": UUID(int=0), "version": 0, "limit": 500, "until": LATER, "since": at(1),
+                "upto": None,
         }  # fmt: skip
         found = scans(connection, replaying.events(Schema()), params)
     events = [each for each in found if each.table == "job_events"]

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from leasebook.infra.postgres.schema.name import Schema
-from leasebook.infra.postgres.statements import reading, replaying
+from leasebook.infra.postgres.statements import reading, rebuilding, replaying, restoring, windows
 
 GOLDEN = Path(__file__).parent / "golden"
 STATEMENTS: dict[str, Callable[[Schema], str]] = {
@@ -23,6 +23,27 @@ STATEMENTS: dict[str, Callable[[Schema], str]] = {
     "reading_stats": reading.stats,
     "replaying_audit": replaying.audit,
     "replaying_events": replaying.events,
+    "rebuilding_awaited": rebuilding.awaited,
+    "rebuilding_chunk_end": rebuilding.chunk_end,
+    "rebuilding_drop": rebuilding.drop,
+    "rebuilding_events": rebuilding.events,
+    "rebuilding_lock": rebuilding.lock,
+    "rebuilding_put": rebuilding.put,
+    "rebuilding_rows": rebuilding.rows,
+    "rebuilding_rows_of": rebuilding.rows_of,
+    "rebuilding_tell_blockers": rebuilding.tell_blockers,
+    "restoring_claim": restoring.claim,
+    "restoring_copy_audit": restoring.copy_audit,
+    "restoring_copy_events": restoring.copy_events,
+    "restoring_is_used": restoring.is_used,
+    "windows_adopt": windows.adopt,
+    "windows_audit": windows.audit,
+    "windows_checkpoint": windows.checkpoint,
+    "windows_drop_checkpoint": windows.drop_checkpoint,
+    "windows_events": windows.events,
+    "windows_here": windows.here,
+    "windows_move_checkpoint": windows.move_checkpoint,
+    "windows_summarize": windows.summarize,
 }
 
 

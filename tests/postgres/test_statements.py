@@ -77,6 +77,8 @@ FRAMES = {
     "begin_impatient": frame.begin_impatient(Settings(), 0.2),
     "begin_light": frame.begin_light(Settings()),
     "begin_look": frame.begin_look(Settings()),
+    "begin_snapshot": frame.begin_snapshot(Settings()),
+    "begin_window": frame.begin_window(Settings()),
     "begin_write": frame.begin_write(Settings()),
     "worker_end_stuck_listeners": workers.end_stuck_listeners(),
     "worker_lead": workers.lead(),

@@ -5,8 +5,10 @@ from __future__ import annotations
 import click
 
 from .depth import depth_command
+from .export import export_command
 from .faults import check_command, faults_command
 from .moments import at_command, diff_command, job_command
+from .restore import import_command
 from .waiting import wait_command
 from .workers import timeline_command, workers_command
 
@@ -20,6 +22,8 @@ COMMANDS = (
     timeline_command,
     diff_command,
     check_command,
+    export_command,
+    import_command,
 )
 
 

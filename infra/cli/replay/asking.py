@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from datetime import datetime, timedelta
 from functools import wraps
 from itertools import pairwise
+from pathlib import Path
 from typing import Any, TypeAlias
 from uuid import UUID
 
@@ -20,18 +21,19 @@ from ....projections.replay.at import concerns
 from ....projections.replay.choosing import Choice
 from ....projections.replay.facts import Facts, gather
 from ....projections.streams import Step, by_job, steps
-from ...postgres.history import EVENTS_MAX, PostgresHistory
+from ...bundle.reader import BundleHistory
+from ...postgres.history import EVENTS_MAX
+from ...postgres.position import Position
 from ...replay_ports import History
-from ..options import dsn_option, plain_book, schema_option
+from ..options import dsn_option, schema_option
 from ..output import answering
+from .sources import Source, opened
 
 When: TypeAlias = datetime | timedelta
 
 FORMATS = ("table", "json", "ndjson")
 SINCE_DEFAULT = timedelta(days=1)
 UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
-#: Somebody's snapshot that is older slows the queue down already.
-OLD_SNAPSHOT_SECONDS = 60.0
 RELATIVE = re.compile(r"-?(\d+)([smhd])")
 
 
@@ -86,6 +88,7 @@ class Asked:
     format: str
     events_max: int
     anyway: bool
+    bundle: Path | None
 
     @property
     def no_window(self) -> bool:
@@ -100,11 +103,15 @@ class Asked:
 
 @frozen
 class Replay:
-    """An open history, and the choice with its window in the database's time."""
+    """An open history, and the choice with its window in the database's time.
+
+    ``position`` is the snapshot that sees all that is read, where that was asked for.
+    """
 
     history: History
     choice: Choice
     now: datetime
+    position: Position | None = None
 
     @property
     def since(self) -> datetime:
@@ -150,38 +157,47 @@ class Replay:
 
 
 @contextmanager
-def replaying(asked: Asked, until: When | None = None) -> Generator[Replay]:
+def replaying(
+    asked: Asked, until: When | None = None, *, pinned: bool = False
+) -> Generator[Replay]:
     """The history that was asked for; given ``until`` its window is that one moment.
 
-    Raises click.UsageError for a window that ends before it begins.
+    ``pinned``, a database is read as one snapshot sees it.  Raises click.UsageError for a window
+    that ends before it begins, or that the bundle does not hold.
     """
-    with answering(as_json=asked.as_json), plain_book(asked.dsn, asked.schema) as book:
-        history = PostgresHistory(book.dsn, book.schema, asked.events_max)
-        try:
-            history.require_schema()
-            if not asked.anyway:
-                history.require_calm(OLD_SNAPSHOT_SECONDS)
-            now = history.now()
-            made = Replay(history, asked.choice, now)
-            since, end = _window_of(asked, made, until)
-            if end < since:
-                raise click.UsageError(
-                    f"--from is {since.isoformat(timespec='seconds')}, later than --to, "
-                    f"{end.isoformat(timespec='seconds')}."
-                )
-            choice = replace(asked.choice, since=since, until=end)
-            yield replace(made, choice=choice)
-        finally:
-            history.close()
+    source = Source(asked.dsn, asked.schema, asked.bundle, asked.events_max, asked.anyway)
+    with answering(as_json=asked.as_json), opened(source, pinned=pinned) as (history, position):
+        made = Replay(history, asked.choice, history.now(), position)
+        first = history.manifest.since if isinstance(history, BundleHistory) else None
+        since, end = _window_of(asked, made, until, first)
+        if end < since:
+            raise click.UsageError(
+                f"--from is {since.isoformat(timespec='seconds')}, later than --to, "
+                f"{end.isoformat(timespec='seconds')}."
+            )
+        if first is not None and not first <= since <= end <= made.now:
+            raise click.UsageError(
+                f"the bundle holds {first.isoformat()} to {made.now.isoformat()}, and "
+                f"{since.isoformat()} to {end.isoformat()} was asked for."
+            )
+        choice = replace(asked.choice, since=since, until=end)
+        yield replace(made, choice=choice)
 
 
-def _window_of(asked: Asked, made: Replay, until: When | None) -> tuple[datetime, datetime]:
-    """Where the window begins and ends: all of it is one moment when that was asked for."""
+def _window_of(
+    asked: Asked, made: Replay, until: When | None, first: datetime | None
+) -> tuple[datetime, datetime]:
+    """Where the window begins and ends: all of it is one moment when that was asked for.
+
+    What was not asked for is as in the bundle, which begins at ``first``, or a day up to now.
+    """
     last = asked.until if until is None else until
     end = made.now if last is None else made.at(last)
     if until is not None:
         return end, end
-    return (end - SINCE_DEFAULT if asked.since is None else made.at(asked.since)), end
+    if asked.since is not None:
+        return made.at(asked.since), end
+    return first or end - SINCE_DEFAULT, end
 
 
 def common(*, window: bool = True) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -204,6 +220,7 @@ def common(*, window: bool = True) -> Callable[[Callable[..., None]], Callable[.
                 given.pop("format"),
                 given.pop("events_max"),
                 given.pop("anyway"),
+                given.pop("bundle"),
             )
             command(asked, **given)
 
@@ -242,6 +259,10 @@ ENDS: list[Callable[..., Any]] = [
     click.option(
         "--max-events", "events_max", type=click.IntRange(1), default=EVENTS_MAX,
         show_default=True, help="Read no more events than this.",
+    ),
+    click.option(
+        "--bundle", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE",
+        help="Read this bundle instead of a database.",
     ),
     click.option(
         "--anyway", is_flag=True,

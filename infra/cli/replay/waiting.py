@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from uuid import UUID
 
 import click
@@ -13,13 +13,12 @@ from ....projections.replay.totals import Totals
 from ....projections.replay.waiting import Cause
 from ....projections.replay.waits import Segment, Wait, waits
 from ....projections.wording import count
+from ...replay_ports import LOOK_BACK
 from ..output import finish, print_table
 from .asking import Asked, Replay, common, replaying
 from .showing import Record, length, print_records, stamp
 
 WAITS_SHOWN = 20
-#: What kept a job that was ready earlier than so long before the window is not looked for.
-LOOK_BACK = timedelta(hours=1)
 
 
 @click.command("wait")

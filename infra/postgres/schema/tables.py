@@ -55,6 +55,13 @@ def _append_only(table: str) -> dict[tuple[str, str], str]:
     return {("trigger", f"{table}_append_only"): definition}
 
 
+def _by_xid(table: str) -> str:
+    return (
+        f"CREATE INDEX {table}_xid ON {table} USING brin (xid) "
+        "WITH (pages_per_range='32', autosummarize='on')"
+    )
+
+
 JOB_EVENTS: Final = Table(
     "job_events",
     """
@@ -71,6 +78,7 @@ JOB_EVENTS: Final = Table(
     """,
     {
         ("primary key", "job_events_pkey"): "PRIMARY KEY (job_id, version)",
+        ("index", "job_events_xid"): _by_xid("job_events"),
         **_append_only("job_events"),
     },
 )
@@ -227,6 +235,7 @@ AUDIT_LOG: Final = Table(
     {
         ("primary key", "audit_log_pkey"): "PRIMARY KEY (id)",
         ("unique constraint", "audit_log_request"): "UNIQUE (request_id)",
+        ("index", "audit_log_xid"): _by_xid("audit_log"),
         **_append_only("audit_log"),
     },
 )
@@ -247,6 +256,7 @@ CHECKPOINTS: Final = Table(
     """
     name text not null
     at timestamp with time zone not null
+    position json
     """,
     {("primary key", "checkpoints_pkey"): "PRIMARY KEY (name)"},
 )

@@ -30,6 +30,20 @@ def begin_light(settings: Settings) -> str:
     return f"{_frame(settings)}set local synchronous_commit = off;\n"
 
 
+def begin_snapshot(settings: Settings) -> str:
+    """Begin a read-only look of several questions, all of which see one moment."""
+    frame = _frame(settings, "read only")
+    return frame.replace("read committed", "repeatable read", 1)
+
+
+def begin_window(settings: Settings) -> str:
+    """Begin what reads a window of the log, and goes by the index of transaction numbers.
+
+    That index is read by bitmap only.
+    """
+    return f"{_frame(settings)}set local enable_bitmapscan = on;\n"
+
+
 def _frame(settings: Settings, access: str = "") -> str:
     """READ COMMITTED, bounded waits, times in UTC, and one plan for a small table and a huge one.
 

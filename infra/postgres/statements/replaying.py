@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from ..schema.name import Schema
 from .columns import EVENT
+from .windows import seen
 
 
 def events(schema: Schema) -> str:
     """The next piece of the log by job and version, without what was over before ``since``.
+
+    Given a snapshot ``upto`` it is the log as that one sees it.
 
     Every row begins with the place where the piece ends; when nothing of a piece is wanted, it is
     one row with nothing else.  No row at all: the log ends here.
@@ -41,6 +44,7 @@ select place.job_id as place_job, place.version as place_version,
   from place
   left join piece
     on piece.at <= %(until)s::timestamptz
+   and (%(upto)s::text is null or {seen("piece.xid")})
    and piece.job_id not in (select over.job_id from over)
  order by piece.job_id, piece.version
 """
@@ -52,6 +56,7 @@ def audit(schema: Schema) -> str:
 select a.id, a.at, a.kind, a.detail, a.job_id, a.worker
   from {schema.table("audit_log")} as a
  where a.id > %(after)s and a.at <= %(until)s::timestamptz and a.kind = any (%(kinds)s::text[])
+   and (%(upto)s::text is null or {seen("a.xid")})
  order by a.id
  limit %(limit)s
 """

@@ -24,5 +24,6 @@ select place.job_id as place_job, place.version as place_version,
   from place
   left join piece
     on piece.at <= %(until)s::timestamptz
+   and (%(upto)s::text is null or pg_catalog.pg_visible_in_snapshot(piece.xid::text::xid8, %(upto)s::text::pg_snapshot))
    and piece.job_id not in (select over.job_id from over)
  order by piece.job_id, piece.version

@@ -1,0 +1,125 @@
+"""What holding the claim table against the log needs, before anybody provides it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import Protocol
+from uuid import UUID
+
+from attrs import frozen
+
+from ..domain.errors import LeasebookError
+from ..domain.log import Recorded
+from ..projections.claim import KeptRow
+
+
+@frozen
+class Candidate:
+    """A job as log and claim table have it.
+
+    ``stream`` is empty when the log does not know it, ``kept`` None when it has no row or, with
+    ``unreadable``, one that stands for no job.  ``awaited``: another row is blocked by it.
+    """
+
+    job_id: UUID
+    stream: tuple[Recorded, ...]
+    kept: KeptRow | None
+    unreadable: bool = False
+    awaited: bool = False
+
+
+@frozen
+class Chunk:
+    """Some jobs in order of id, at one moment.  ``last`` is where they end, None: at the end."""
+
+    candidates: Sequence[Candidate]
+    last: UUID | None
+    events: int
+
+
+@frozen
+class Place:
+    """How far a repair has come: all jobs up to ``last``, of which ``events`` were read."""
+
+    last: UUID | None = None
+    events: int = 0
+    rows: int = 0
+
+
+class Mending(Protocol):
+    """A transaction that has locked the rows of some jobs."""
+
+    def candidates(self) -> Sequence[Candidate]:
+        """The jobs as they stand under the locks."""
+        ...
+
+    def put(self, rows: Sequence[KeptRow]) -> None:
+        """Let these rows be as given; who blocks one of them learns of it.
+
+        Raises DataRefused when another row has the same unique key or is the same open group.
+        """
+        ...
+
+    def drop(self, ids: Sequence[UUID]) -> None:
+        """Let these jobs have no row."""
+        ...
+
+    def record(self, job_id: UUID, found: Sequence[str]) -> None:
+        """Tell the audit log what was wrong with a row."""
+        ...
+
+    def reached(self, place: Place) -> None:
+        """Let the next repair begin here, if this transaction commits."""
+        ...
+
+
+class ClaimTable(Protocol):
+    """The claim table and its log."""
+
+    def events(self) -> int:
+        """About how many events the log holds; 0 when that is not known."""
+        ...
+
+    def chunk(self, after: UUID | None) -> Chunk:
+        """The next jobs after an id, whole streams and rows, in one snapshot."""
+        ...
+
+    def place(self) -> Place:
+        """Where a repair was broken off; the beginning when none was."""
+        ...
+
+    def mending(self, ids: Sequence[UUID]) -> AbstractContextManager[Mending]:
+        """A short transaction that holds the rows of these jobs, as far as they have one.
+
+        Raises RowsBusy when somebody holds one of them for longer than a moment, and
+        RepairElsewhere when another repair is at work.
+        """
+        ...
+
+
+class RowsBusy(Exception):
+    """A row was not to be had in a moment; ask again."""
+
+
+class RepairElsewhere(LeasebookError):
+    """Another repair of the same claim table is at work."""
+
+    code = "repair_elsewhere"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "cannot repair: another repair of this claim table is at work. Wait until it has ended."
+        )
+
+
+class NotALiveLog(LeasebookError):
+    """The log was imported to be looked at: with rows its jobs would run a second time."""
+
+    code = "not_a_live_log"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "cannot repair: this log was imported from a bundle to be looked at, and has no claim "
+            "table on purpose. With one, its jobs would run again."
+        )

@@ -1,0 +1,1 @@
+delete from "leasebook"."jobs" where id = any (%(ids)s::uuid[])

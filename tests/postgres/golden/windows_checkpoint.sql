@@ -1,0 +1,1 @@
+select c.position from "leasebook"."checkpoints" as c where c.name = %(name)s

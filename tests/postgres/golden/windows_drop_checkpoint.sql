@@ -1,0 +1,1 @@
+delete from "leasebook"."checkpoints" where name = %(name)s

@@ -1,0 +1,1 @@
+select "leasebook"."summarize_log"()
