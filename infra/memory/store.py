@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Self
 
+from ..documents import dumps
 from ..ports import DataRefused, Enrolment, Evidence, Outlook, Stranger
 from .database import MemoryDatabase
 from .order import in_line
@@ -85,15 +85,7 @@ class MemoryStore:
 
     def enroll(self, worker: Enrolment) -> None:
         """Report a new worker for work, with its start in the audit log."""
-        detail = {
-            "name": worker.name,
-            "host": worker.host,
-            "pid": worker.pid,
-            "capacity": worker.capacity,
-            "queues": worker.queues,
-            "code_version": worker.code_version,
-        }
-        evidence = Evidence("worker_started", json.dumps(detail), worker=worker.id)
+        evidence = Evidence("worker_started", dumps(worker.detail()), worker=worker.id)
         with self.transaction() as transaction:
             session = transaction.session
 

@@ -78,17 +78,17 @@ class PostgresStore:
 
     def enroll(self, worker: Enrolment) -> None:
         """Report a new worker for work, with its start in the audit log."""
-        detail = {
+        params: dict[str, object] = {
+            "id": worker.id,
             "name": worker.name,
             "host": worker.host,
             "pid": worker.pid,
             "capacity": worker.capacity,
-            "queues": worker.queues,
+            "queues": texts(worker.queues),
             "code_version": worker.code_version,
+            "detail": dumps(worker.detail()),
         }
-        params = {**detail, "id": worker.id, "queues": texts(worker.queues)}
         begin = frame.begin_write(self._settings)
-        params["detail"] = dumps(detail)
         self._link.once(begin, workers.enroll(self._schema), params)
 
     def leave(self, worker: str) -> None:

@@ -100,9 +100,7 @@ class Worker:
         executor.unblock, executor.processes = self.unblock, self.processes
         self._executor = executor
         queues = enrolment.queues
-        ticker = Ticker(
-            store, enrolment.id, queues, tuple(sorted(self.handlers)), self.settings, self.new_id
-        )
+        ticker = Ticker(store, enrolment.id, queues, enrolment.names, self.settings, self.new_id)
         done, failed = asyncio.Event(), threading.Event()
         ticks = TickLoop(
             store,
@@ -156,6 +154,7 @@ class Worker:
             capacity=self.settings.concurrency,
             queues=queues,
             code_version=self.code_version,
+            names=tuple(sorted(self.handlers)),
         )
         store.enroll(worker)
         self.heartbeat.stop()

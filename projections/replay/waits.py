@@ -99,7 +99,7 @@ class _Explainer:
         self.facts = facts
         self.capacity = Capacity(facts, stints)
         self.known_from = None if known_from is None else micros(known_from)
-        self.ahead = Ahead(self.capacity.queues_of, pending)
+        self.ahead = Ahead(facts.workers, pending)
 
     def wait(self, pending: Pending) -> Wait:
         """The wait with all its segments."""
@@ -145,11 +145,12 @@ class _Explainer:
         self, pending: Pending, since: int, until: int
     ) -> Iterator[tuple[Cause, None, int]]:
         queue = pending.queue
-        none, busy, free = self.capacity.split(queue, since, until)
+        none, unhandled, busy, free = self.capacity.split(queue, pending.name, since, until)
         yield Cause.NO_WORKER, None, none
+        yield Cause.NO_HANDLER, None, unhandled
         yield Cause.BUSY, None, busy
         last = self.ahead.last(pending, since, until) if free else None
-        behind = 0 if last is None else self.capacity.split(queue, since, last).free
+        behind = 0 if last is None else self.capacity.split(queue, pending.name, since, last).free
         yield Cause.BEHIND, None, behind
         yield Cause.DISPATCH, None, free - behind
 

@@ -160,4 +160,4 @@ def undone(transaction: AbstractContextManager[T]) -> Generator[T]:
 
 def worker(name: str) -> Enrolment:
     """A worker whose id is its name."""
-    return Enrolment(name, name, "host", 1, 10, ("default",), "1")
+    return Enrolment(name, name, "host", 1, 10, ("default",), "1", ("work", "fold"))

@@ -36,7 +36,7 @@ ODD_DEFAULTS: dict[LiteralString, str] = {
     "enable_indexscan": "off",
     "enable_nestloop": "off",
 }
-ENROLMENT = Enrolment("w-1", "w", "host", 1, 10, ("default", 'q "x"'), "1")
+ENROLMENT = Enrolment("w-1", "w", "host", 1, 10, ("default", 'q "x"'), "1", ("work",))
 
 
 def kill(dsn: str, name: str = NAME) -> int:

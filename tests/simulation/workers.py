@@ -182,7 +182,8 @@ class WorkerProcess:
         worker = f"{self.process.name}#{world.new_id().int & 0xFFFF}"
         # Until its heart beats nobody can tell it from a dead one.
         world.unobserved.add(worker)
-        world.store().enroll(Enrolment(worker, self.process.name, "host", 1, 3, QUEUES, "1"))
+        enrolment = Enrolment(worker, self.process.name, "host", 1, 3, QUEUES, "1", NAMES)
+        world.store().enroll(enrolment)
         if self.heart is not None:
             self.heart.goodbye()
         self.heart = HeartChild(world, worker)

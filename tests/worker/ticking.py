@@ -20,7 +20,7 @@ SETTINGS = WorkerSettings()
 
 def ticker(store: Store, worker: str = W1) -> Ticker:
     """The ticks of a worker that has reported for work."""
-    store.enroll(Enrolment(worker, worker, "host", 1, 10, ("default",), ""))
+    store.enroll(Enrolment(worker, worker, "host", 1, 10, ("default",), "", ("work",)))
     numbers = iter(range(500, 1000))
     names = ("fold", "work")
     return Ticker(store, worker, ("default",), names, SETTINGS, lambda: job_id(next(numbers)))
