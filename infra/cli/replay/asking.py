@@ -184,30 +184,38 @@ def _window_of(asked: Asked, made: Replay, until: When | None) -> tuple[datetime
     return (end - SINCE_DEFAULT if asked.since is None else made.at(asked.since)), end
 
 
-def common(*, window: bool = True) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def common(
+    *, window: bool = True, filters: bool = True, formats: bool = True
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """The shared options; the command gets them as one ``Asked`` in front of its own.
 
-    Without a ``window`` there is no ``--from`` and no ``--to``.
+    Without a ``window`` there is no ``--from`` and no ``--to``, and so on.
     """
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         @wraps(command)
         def run(**given: Any) -> None:
             names = ("queue", "name", "key", "group", "worker", "job")
-            choice = Choice(**{name: given.pop(f"only_{name}") for name in names})
+            choice = Choice(**{name: given.pop(f"only_{name}", None) for name in names})
             asked = Asked(
                 given.pop("dsn"),
                 given.pop("schema"),
                 given.pop("since", None),
                 given.pop("until", None),
                 choice,
-                given.pop("format"),
+                given.pop("format", "table"),
                 given.pop("events_max"),
                 given.pop("anyway"),
             )
             command(asked, **given)
 
-        for option in reversed([*_window(window), *FILTERS, *ENDS]):
+        chosen = [
+            *_window(window),
+            *(FILTERS if filters else ()),
+            *(FORMAT if formats else ()),
+            *ENDS,
+        ]
+        for option in reversed(chosen):
             run = option(run)
         return dsn_option(schema_option(run))
 
@@ -237,8 +245,10 @@ FILTERS: list[Callable[..., Any]] = [
     click.option("--worker", "only_worker", help="Only runs of this worker, by id or name."),
     click.option("--job", "only_job", type=click.UUID, help="Only this job."),
 ]
-ENDS: list[Callable[..., Any]] = [
+FORMAT: list[Callable[..., Any]] = [
     click.option("--format", type=click.Choice(FORMATS), default="table", show_default=True),
+]
+ENDS: list[Callable[..., Any]] = [
     click.option(
         "--max-events", "events_max", type=click.IntRange(1), default=EVENTS_MAX,
         show_default=True, help="Read no more events than this.",

@@ -35,7 +35,7 @@ def faults_command(asked: Asked, limit: int) -> None:
     Exit 1 when there is any.
     """
     with replaying(asked) as replay:
-        found = _found(replay)
+        found = faults_found(replay)
         if asked.as_json:
             print_records(asked, replay, _records(found))
         else:
@@ -43,7 +43,7 @@ def faults_command(asked: Asked, limit: int) -> None:
     finish(0 if found.clean else FINDING)
 
 
-def _found(replay: Replay) -> Faults:
+def faults_found(replay: Replay) -> Faults:
     """The faults of the jobs asked about; given a worker, those that it had a part in."""
     asked, facts = replay.choice, replay.facts()
     runs = [run for life in replay.lives() for run in runs_of(life)]

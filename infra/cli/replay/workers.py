@@ -28,12 +28,7 @@ def workers_command(asked: Asked) -> None:
     Exit 1 when one was.
     """
     with replaying(asked) as replay:
-        # Who is slow shows beside the others only.
-        whole = workforce(_runs(replay), replay.facts(), replay.until)
-        found = Workforce(
-            {name: work for name, work in whole.work.items() if replay.choice.of_worker(name)},
-            tuple(each for each in whole.slow if replay.choice.of_worker(each.worker)),
-        )
+        found = work_found(replay)
         if asked.as_json:
             print_records(asked, replay, _records(found))
         else:
@@ -41,7 +36,16 @@ def workers_command(asked: Asked) -> None:
     finish(FINDING if found.slow else 0)
 
 
-def _runs(replay: Replay) -> Iterator[Run]:
+def work_found(replay: Replay) -> Workforce:
+    """What the workers asked about did.  Who is slow shows beside the others only."""
+    whole = workforce(runs_found(replay), replay.facts(), replay.until)
+    return Workforce(
+        {name: work for name, work in whole.work.items() if replay.choice.of_worker(name)},
+        tuple(each for each in whole.slow if replay.choice.of_worker(each.worker)),
+    )
+
+
+def runs_found(replay: Replay) -> Iterator[Run]:
     """The runs that touch the window, of any worker."""
     for life in replay.lives():
         for run in runs_of(life):
@@ -115,7 +119,7 @@ def _slow(slow: Slow) -> Record:
 def timeline_command(asked: Asked, trace: Path | None) -> None:
     """The runs of every worker, slot by slot."""
     with replaying(asked) as replay:
-        found = slots(run for run in _runs(replay) if replay.choice.of_worker(run.worker))
+        found = slots(run for run in runs_found(replay) if replay.choice.of_worker(run.worker))
         if trace is not None:
             events = list(trace_events(found, replay.until))
             trace.write_text(json.dumps({"traceEvents": events}, default=plain), "utf-8")
