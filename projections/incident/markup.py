@@ -67,7 +67,9 @@ def table(caption: str, columns: Sequence[str], rows: Sequence[Sequence[Cell]], 
     ]
     head = tag("tr", *(_heading(*each) for each in zip(columns, numbers, strict=True)))
     body = Html("".join(tag("tr", *_cells(row, numbers)) for row in rows[:most]))
-    whole = tag("table", tag("caption", caption), tag("thead", head), tag("tbody", body))
+    whole = tag(
+        "table", tag("caption", tag("span", caption)), tag("thead", head), tag("tbody", body)
+    )
     made = scrolling(caption, whole)
     if len(rows) > most:
         left = f"… and {len(rows) - most:,} more, which leasebook replay shows."

@@ -99,7 +99,7 @@ def lost(incident: Incident) -> Iterator[Html]:
         again = "no" if each.again is None else stamp(each.again)
         late = None if each.late is None else stamp(each.late.at)
         told = [_job(incident, run.job_id), run.name, run.worker, stamp(run.ended)]
-        rows.append([*told, run.why, ran, again, late])
+        rows.append([*told, (run.why or "").replace("_", " "), ran, again, late])
     columns = ["job", "name", "worker", "lost", "why", "ran", "started again", "late answer"]
     yield _table("Lost leases", columns, rows, "No lease was lost.")
     rows = [

@@ -27,6 +27,7 @@ padding:.6rem .8rem}
 table{border-collapse:collapse;font-size:.875rem;font-variant-numeric:tabular-nums;
 overflow-wrap:normal}
 caption{text-align:left;font-weight:600;padding-bottom:.4rem;font-size:1rem}
+caption span{position:sticky;left:0;display:inline-block;max-width:calc(100vw - 2.5rem)}
 th,td{padding:.3rem .9rem .3rem 0;text-align:left;vertical-align:top;white-space:nowrap}
 th{border-bottom:1px solid var(--line);font-weight:600}
 td{border-bottom:1px solid var(--panel)}

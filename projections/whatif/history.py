@@ -1,0 +1,279 @@
+"""What a log says of arrivals, run times, failures and of what dispatch took."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from itertools import takewhile
+from statistics import median_low
+from uuid import UUID
+
+from attrs import evolve as replace
+from attrs import field, frozen
+
+from ...domain import events as e
+from ...domain.commands import Item
+from ...domain.job import Job, JobSpec
+from ...domain.log import Recorded
+from ...domain.states import ENDED
+from ..replay.capacity import Capacity
+from ..replay.clock import micros
+from ..replay.facts import Facts, WorkerFacts
+from ..replay.runs import Run, runs_of
+from ..replay.stints import Stints
+from ..replay.timeline import slots
+from ..replay.waiting import Pending, waits_of
+from ..replay.waits import add_runs, without_pauses
+from ..streams import Step
+
+
+@frozen
+class Taken:
+    """One recorded run.
+
+    ``noise`` is for how long it had been ready beside a free slot, ``length`` how long it ran, both
+    in microseconds; ``length`` and ``end`` are None when it went on at the end of the window.
+    """
+
+    worker: str
+    began: datetime
+    noise: int
+    length: int | None
+    end: e.Event | None
+
+
+@frozen
+class Source:
+    """A recorded job: what it was, and its runs in the window.
+
+    ``patience`` is for how long, in microseconds, it had been ready beside a free slot at the end
+    of the window, None when it was not waiting then.
+    """
+
+    spec: JobSpec
+    seq: int
+    runs: tuple[Taken, ...]
+    patience: int | None = None
+
+
+@frozen
+class Birth:
+    """A job without a group was accepted."""
+
+    at: datetime
+    source: Source
+    due_at: datetime
+    behind: UUID | None
+
+
+@frozen
+class Collected:
+    """Items of one key were taken out of the inbox together, each with the job that it went to."""
+
+    at: datetime
+    items: tuple[tuple[Item, Source], ...]
+
+
+@frozen
+class Moved:
+    """A waiting job was moved to another time."""
+
+    at: datetime
+    job_id: UUID
+    due_at: datetime
+
+
+@frozen
+class Carried:
+    """A job that was there when the window began: its life before, and its run then."""
+
+    before: tuple[Recorded, ...]
+    job: Job
+    source: Source
+    running: Taken | None
+
+
+@frozen
+class History:
+    """Everything that is the same under any policy, and what is usual for a name.
+
+    ``noise`` and ``lengths`` are medians in microseconds; ``recovery`` is the share of later runs
+    of a job that were completed.
+    """
+
+    since: datetime
+    until: datetime
+    facts: Facts
+    births: Sequence[Birth]
+    collected: Sequence[Collected]
+    moved: Sequence[Moved]
+    carried: Sequence[Carried]
+    noise: Mapping[str, int] = field(factory=dict[str, int])
+    lengths: Mapping[str, int] = field(factory=dict[str, int])
+    recovery: Mapping[str, float] = field(factory=dict[str, float])
+
+    @property
+    def specs(self) -> list[JobSpec]:
+        """The specs of all that came."""
+        born = [each.source.spec for each in self.births]
+        items = [source.spec for each in self.collected for _, source in each.items]
+        return [*born, *items, *(each.job.spec for each in self.carried)]
+
+
+def read(
+    lives: Iterable[Sequence[Step]], facts: Facts, since: datetime, until: datetime
+) -> History:
+    """The history of a window: ``lives`` are those that it concerns, whole, up to its end."""
+    lives = [life for life in lives if life]
+    runs = [run for life in lives for run in runs_of(life)]
+    facts = _with_strangers(facts, runs)
+    stints = Stints()
+    for life in lives:
+        add_runs(stints, life)
+    reader = _Reader(facts, Capacity(facts, stints), since, until)
+    for life in lives:
+        reader.read(life)
+    return reader.history()
+
+
+def _with_strangers(facts: Facts, runs: Iterable[Run]) -> Facts:
+    """The facts with those workers, too, of whose start nothing is known but what they ran."""
+    placed = slots(run for run in runs if run.worker not in facts.workers)
+    workers = dict(facts.workers)
+    for slot in placed:
+        own = [run for other in placed if other.worker == slot.worker for run in other.runs]
+        queues = frozenset(run.queue for run in own)
+        number = sum(other.worker == slot.worker for other in placed)
+        began = min(run.began for run in own)
+        workers[slot.worker] = WorkerFacts(slot.worker, slot.worker, queues, number, began)
+    return Facts(workers, facts.paused, facts.limits, facts.refused)
+
+
+class _Reader:
+    """Takes lives in, one after the other."""
+
+    def __init__(self, facts: Facts, capacity: Capacity, since: datetime, until: datetime) -> None:
+        self.facts, self.capacity = facts, capacity
+        self.since, self.until = since, until
+        self.births: list[Birth] = []
+        self.moved: list[Moved] = []
+        self.carried: list[Carried] = []
+        self.noise: defaultdict[str, list[int]] = defaultdict(list)
+        self.lengths: defaultdict[str, list[int]] = defaultdict(list)
+        self.later: defaultdict[str, list[bool]] = defaultdict(list)
+        self._items: defaultdict[tuple[object, ...], list[tuple[Item, Source]]] = defaultdict(list)
+
+    def read(self, life: Sequence[Step]) -> None:
+        """Take in one life."""
+        first = life[0]
+        runs = self._runs(life)
+        own = tuple(run for run in runs if run.began >= self.since)
+        seq = (
+            first.recorded.event_id
+            if first.after.spec.sequence is None
+            else (first.after.spec.sequence)
+        )
+        *_, last = (None, *waits_of(life, self.until))
+        going_on = None if last is None or last.worker is not None else self._noise(last)
+        source = Source(first.after.spec, seq, own, going_on)
+        before = [step for step in life if step.recorded.at < self.since]
+        if before:
+            self._carry(before, source, runs[: len(runs) - len(own)])
+        elif source.spec.group is None:
+            born = first.recorded.event
+            assert isinstance(born, e.Enqueued)
+            self.births.append(Birth(born.at, source, born.due_at, born.blocked_by))
+        for step in life[len(before) :]:
+            self._arrive(step, source)
+
+    def history(self) -> History:
+        """What was taken in."""
+        keys = sorted(self._items, key=lambda key: (key[0], self._items[key][0][0].id))
+        return History(
+            self.since,
+            self.until,
+            self.facts,
+            self.births,
+            [Collected(_at(key), tuple(sorted(self._items[key], key=_id))) for key in keys],
+            self.moved,
+            self.carried,
+            {name: median_low(numbers) for name, numbers in self.noise.items()},
+            {name: median_low(numbers) for name, numbers in self.lengths.items()},
+            {name: sum(ended) / len(ended) for name, ended in self.later.items()},
+        )
+
+    def _carry(self, before: Sequence[Step], source: Source, runs: Sequence[Taken]) -> None:
+        job = before[-1].after
+        if job.state in ENDED:
+            return
+        running = runs[-1] if job.lease is not None else None
+        stream = tuple(step.recorded for step in before)
+        self.carried.append(Carried(stream, job, source, running))
+
+    def _arrive(self, step: Step, source: Source) -> None:
+        event, spec = step.recorded.event, source.spec
+        if isinstance(event, e.Rescheduled):
+            self.moved.append(Moved(event.at, spec.id, event.due_at))
+        elif isinstance(event, e.ItemsJoined):
+            key = (event.at, spec.queue, spec.name, spec.group_key)
+            for item_id, at, args in zip(event.item_ids, event.arrived, event.items, strict=True):
+                self._items[key].append((Item(item_id, at, args, spec.sequence), source))
+
+    def _runs(self, life: Sequence[Step]) -> list[Taken]:
+        ends = [
+            step.recorded.event
+            for step in life
+            if step.before is not None and step.before.lease and step.after.lease is None
+        ]
+        taken: list[Taken] = []
+        pending = [each for each in waits_of(life) if each.worker is not None]
+        for number, (wait, run) in enumerate(zip(pending, runs_of(life), strict=False)):
+            end = ends[number] if number < len(ends) else None
+            length = None if run.ended is None else micros(run.ended) - micros(run.began)
+            taken.append(Taken(run.worker, run.began, self._noise(wait), length, end))
+            self._learn(run, taken[-1], number)
+        return taken
+
+    def _learn(self, run: Run, taken: Taken, number: int) -> None:
+        self.noise[run.name].append(taken.noise)
+        if taken.length is not None:
+            self.lengths[run.name].append(taken.length)
+            if number and run.end in ("completed", "failed", "retry_scheduled"):
+                self.later[run.name].append(run.end == "completed")
+
+    def _noise(self, wait: Pending) -> int:
+        """How long the job had been ready, in the end, beside a free slot."""
+        ready = takewhile(lambda piece: piece.cause is None, reversed(wait.pieces))
+        pauses, begin = self.facts.paused.get(wait.queue, ()), micros(self.since)
+        return sum(
+            self.capacity.split(wait.queue, wait.name, since, until).free
+            for piece in ready
+            if piece.until > begin
+            for paused, since, until in without_pauses(pauses, max(piece.since, begin), piece.until)
+            if not paused
+        )
+
+
+def _at(key: tuple[object, ...]) -> datetime:
+    at = key[0]
+    assert isinstance(at, datetime)
+    return at
+
+
+def _id(pair: tuple[Item, Source]) -> int:
+    return pair[0].id
+
+
+def worst(sources: Iterable[Source]) -> Source:
+    """Of the jobs that the items of a group had gone to, the one that had most trouble."""
+    return max(sources, key=lambda each: (len(each.runs), _first_length(each), -each.seq))
+
+
+def _first_length(source: Source) -> int:
+    return (source.runs[0].length or 0) if source.runs else 0
+
+
+def carried_spec(job: Job, spec: JobSpec) -> Job:
+    """A job that was there already, under another policy; the hold of a group stays."""
+    return replace(job, spec=replace(spec, hold_until=job.spec.hold_until))
