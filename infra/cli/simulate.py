@@ -65,7 +65,7 @@ def simulate(asked: Asked, settings: tuple[str, ...], svg: Path | None) -> None:
     """
     policy = parse(settings)
     with replaying(asked) as replay:
-        answer = _answer(replay, policy)
+        answer = _answer(replay, policy, trim=asked.no_window)
     if svg is not None:
         svg.write_text(answer.svg, "utf-8")
     if asked.as_json:
@@ -75,7 +75,8 @@ def simulate(asked: Asked, settings: tuple[str, ...], svg: Path | None) -> None:
     finish(0)
 
 
-def _answer(replay: Replay, policy: Policy) -> Answer:
+def _answer(replay: Replay, policy: Policy, *, trim: bool) -> Answer:
+    """Run both worlds; ``trim`` leaves the empty ends of the window out of the picture."""
     since, until = replay.since, replay.until
     lives = list(replay.lives())
     history = read(lives, replay.facts(), since, until)
@@ -84,6 +85,9 @@ def _answer(replay: Replay, policy: Policy) -> Answer:
     was = reckon(lives, since, until)
     same, other = (reckon(_lives(each), since, until) for each in (baseline, log))
     events = [step.recorded for life in lives for step in life]
+    if trim:
+        found = [depth_over_time(each, since, until, 1, trim=True) for each in (events, log)]
+        since, until = min(each.since for each in found), max(each.until for each in found)
     depths = [depth_over_time(each, since, until, POINTS) for each in (events, log)]
     drawn = comparison_svg((depths[0], depths[1]), (was.total.waits, other.total.waits))
     return Answer(was, same, other, agreement(was, same), drawn)

@@ -98,6 +98,7 @@ class Carried:
 class History:
     """Everything that is the same under any policy, and what is usual for a name.
 
+    No number of an event is above ``seq_max``.
     ``noise`` and ``lengths`` are medians in microseconds; ``recovery`` is the share of later runs
     of a job that were completed.
     """
@@ -109,6 +110,7 @@ class History:
     collected: Sequence[Collected]
     moved: Sequence[Moved]
     carried: Sequence[Carried]
+    seq_max: int = 0
     noise: Mapping[str, int] = field(factory=dict[str, int])
     lengths: Mapping[str, int] = field(factory=dict[str, int])
     recovery: Mapping[str, float] = field(factory=dict[str, float])
@@ -159,6 +161,7 @@ class _Reader:
         self.births: list[Birth] = []
         self.moved: list[Moved] = []
         self.carried: list[Carried] = []
+        self.seq_max = 0
         self.noise: defaultdict[str, list[int]] = defaultdict(list)
         self.lengths: defaultdict[str, list[int]] = defaultdict(list)
         self.later: defaultdict[str, list[bool]] = defaultdict(list)
@@ -167,16 +170,13 @@ class _Reader:
     def read(self, life: Sequence[Step]) -> None:
         """Take in one life."""
         first = life[0]
+        self.seq_max = max(self.seq_max, *(step.recorded.event_id for step in life))
         runs = self._runs(life)
         own = tuple(run for run in runs if run.began >= self.since)
-        seq = (
-            first.recorded.event_id
-            if first.after.spec.sequence is None
-            else (first.after.spec.sequence)
-        )
-        *_, last = (None, *waits_of(life, self.until))
-        going_on = None if last is None or last.worker is not None else self._noise(last)
-        source = Source(first.after.spec, seq, own, going_on)
+        spec = first.after.spec
+        seq = first.recorded.event_id if spec.sequence is None else spec.sequence
+        patience = [self._noise(each) for each in waits_of(life, self.until) if each.worker is None]
+        source = Source(spec, seq, own, patience[0] if patience else None)
         before = [step for step in life if step.recorded.at < self.since]
         if before:
             self._carry(before, source, runs[: len(runs) - len(own)])
@@ -198,6 +198,7 @@ class _Reader:
             [Collected(_at(key), tuple(sorted(self._items[key], key=_id))) for key in keys],
             self.moved,
             self.carried,
+            self.seq_max,
             {name: median_low(numbers) for name, numbers in self.noise.items()},
             {name: median_low(numbers) for name, numbers in self.lengths.items()},
             {name: sum(ended) / len(ended) for name, ended in self.later.items()},

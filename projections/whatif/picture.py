@@ -29,7 +29,7 @@ def comparison_svg(
     begin, whole = micros(depth.since), max(1, micros(depth.until) - micros(depth.since))
     most = max(1, *depth.total(), *other.total())
     curves = [_staircase(each, begin, whole, most) for each in depths]
-    longest = max(1, *waits[0], *waits[1])
+    longest = max([1, *waits[0], *waits[1]])
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} '
         f'{TOP + 2 * (PANEL + GAP)}" role="img">',
