@@ -13,7 +13,7 @@ from ...projections.incident.values import Incident, Sufferer, changes_within
 from ...projections.replay.choosing import Choice
 from ...projections.replay.depth import depth_over_time
 from ...projections.replay.totals import Totals
-from .output import FINDING, finish
+from .output import FINDING, finish, save
 from .replay.asking import Asked, Replay, common, replaying
 from .replay.faults import faults_found
 from .replay.waiting import waits_found
@@ -41,7 +41,7 @@ def incident(asked: Asked, out: Path) -> None:
     """
     with replaying(asked) as replay:
         found = gathered(replay)
-    out.write_text(page(found), "utf-8")
+    save(out, page(found))
     click.echo(f"wrote {out}")
     finish(0 if found.faults.clean and not found.work.slow else FINDING)
 

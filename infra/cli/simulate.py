@@ -25,7 +25,7 @@ from ...projections.whatif.picture import comparison_svg
 from ...projections.whatif.policy import Policy, parse
 from ...projections.whatif.world import simulate as run_world
 from ...projections.wording import count
-from .output import finish, print_table
+from .output import finish, print_table, save
 from .replay.asking import Asked, Replay, common, replaying
 from .replay.showing import length, print_records, stamp
 
@@ -67,7 +67,7 @@ def simulate(asked: Asked, settings: tuple[str, ...], svg: Path | None) -> None:
     with replaying(asked) as replay:
         answer = _answer(replay, policy, trim=asked.no_window)
     if svg is not None:
-        svg.write_text(answer.svg, "utf-8")
+        save(svg, answer.svg)
     if asked.as_json:
         print_records(asked, replay, _records(answer))
     else:

@@ -13,7 +13,7 @@ from ....projections.replay.runs import Run, runs_of
 from ....projections.replay.timeline import MARKS, Slot, draw, slots, trace_events
 from ....projections.replay.workers import Slow, Work, Workforce, workforce
 from ....projections.wording import count
-from ..output import FINDING, finish, plain, print_table
+from ..output import FINDING, finish, plain, print_table, save
 from .asking import Asked, Replay, common, replaying
 from .showing import Record, length, print_records, run_record, stamp
 
@@ -122,7 +122,7 @@ def timeline_command(asked: Asked, trace: Path | None) -> None:
         found = slots(run for run in runs_found(replay) if replay.choice.of_worker(run.worker))
         if trace is not None:
             events = list(trace_events(found, replay.until))
-            trace.write_text(json.dumps({"traceEvents": events}, default=plain), "utf-8")
+            save(trace, json.dumps({"traceEvents": events}, default=plain))
         if asked.as_json:
             print_records(asked, replay, _slot_records(found))
         else:
