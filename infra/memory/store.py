@@ -8,7 +8,8 @@ from datetime import datetime
 from typing import Self
 
 from ..documents import dumps
-from ..ports import DataRefused, Enrolment, Evidence, Outlook, Stranger
+from ..enrolment import Enrolment
+from ..ports import DataRefused, Evidence, Outlook, Stranger
 from .database import MemoryDatabase
 from .order import in_line
 from .picking import leased_jobs, unknown_names, waits

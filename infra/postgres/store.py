@@ -11,7 +11,8 @@ from psycopg.errors import LockNotAvailable
 
 from ...projections.row import FORMAT
 from ..documents import dumps
-from ..ports import Enrolment, Outlook, StoreUnavailable, Stranger
+from ..enrolment import Enrolment
+from ..ports import Outlook, StoreUnavailable, Stranger
 from .connection import Link
 from .rows import texts
 from .schema.name import DEFAULT, Schema

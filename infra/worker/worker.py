@@ -15,7 +15,8 @@ from uuid import UUID
 from attrs import define, field
 
 from ..app.registry import JobType
-from ..ports import Enrolment, Store, StoreUnavailable, Wakeup
+from ..enrolment import Enrolment
+from ..ports import Store, StoreUnavailable, Wakeup
 from .bell import Bell
 from .executor import Executor
 from .logs import log

@@ -197,7 +197,7 @@ def _detail(line: AuditLine) -> str:
     match line.kind:
         case "worker_started":
             queues = ", ".join(map(str, detail.get("queues", ())))
-            told = [f"{detail.get('capacity')} slots", f"queues {queues}"]
+            told = [count(int(detail.get("capacity", 0)), "slot"), f"queues {queues}"]
             told += [f"host {detail['host']}"] if detail.get("host") else []
             told += [f"code {detail['code_version']}"] if detail.get("code_version") else []
             return "; ".join(told)

@@ -7,6 +7,7 @@ moment runs end first, then comes what arrives, then jobs are leased: as in a ti
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 from heapq import heappop
 from uuid import UUID
 
@@ -59,15 +60,15 @@ class World(Stage):
         begin = self.now = micros(history.since)
         self._count = history.seq_max
         for at, what, whom, number in sorted(self._fleet.changes(), key=lambda each: each[0]):
-            self._do(at, CHANGES, lambda w=what, o=whom, n=number: self._fleet.change(w, o, n))
+            self._do(at, CHANGES, partial(self._fleet.change, what, whom, number))
         for carried in sorted(history.carried, key=lambda each: each.source.seq):
-            self._do(begin, ARRIVES, lambda each=carried: self._carry(each))
+            self._do(begin, ARRIVES, partial(self._carry, carried))
         for birth in sorted(history.births, key=lambda each: each.source.seq):
-            self._do(micros(birth.at), ARRIVES, lambda each=birth: self._bear(each))
+            self._do(micros(birth.at), ARRIVES, partial(self._bear, birth))
         for collected in history.collected:
-            self._do(micros(collected.at), ARRIVES, lambda each=collected: self._collect(each))
+            self._do(micros(collected.at), ARRIVES, partial(self._collect, collected))
         for moved in history.moved:
-            self._do(micros(moved.at), ARRIVES, lambda each=moved: self._move(each))
+            self._do(micros(moved.at), ARRIVES, partial(self._move, moved))
 
     def _next(self) -> int | None:
         """The next moment at which something happens."""

@@ -54,12 +54,19 @@ addEventListener("load", () => {
     asked: performance.getEntriesByType("resource").length,
     scripts: document.scripts.length, dark: matchMedia("(prefers-color-scheme: dark)").matches,
   };
-  const told = document.createElement("pre");
-  told.id = "found";
-  told.textContent = JSON.stringify(found);
-  document.body.append(told);
+  parent.postMessage(JSON.stringify(found), "*");
 });
 </script>
+"""
+#: A window is never as narrow as a telephone, but a frame in it is.
+FRAME = """<!DOCTYPE html><meta charset="utf-8"><body style="margin:0"><script>
+addEventListener("message", (event) => {
+  const told = document.createElement("pre");
+  told.id = "found";
+  told.textContent = event.data;
+  document.body.append(told);
+});
+</script><iframe src="WHAT" style="border:0;width:WIDTHpx;height:HEIGHTpx"></iframe></body>
 """
 
 
@@ -79,18 +86,30 @@ def main() -> int:
         probed.write_text(open_page.replace("</body>", PROBE + "</body>"), "utf-8")
         for scheme, number in SCHEMES.items():
             for width in WIDTHS:
+                height = 4_000 if width > 500 else 6_500
                 options = [
                     f"--blink-settings=preferredColorScheme={number}",
-                    f"--window-size={width},{4_000 if width > 500 else 6_500}",
+                    f"--window-size={width},{height}",
                 ]
                 picture = PICTURES / f"incident-{scheme}-{width}.png"
-                run(browser, plain, *options, f"--screenshot={picture}")
-                found = read(run(browser, probed, *options, "--dump-dom"))
+                shown = framed(plain, width, height)
+                run(browser, shown, *options, f"--screenshot={picture}")
+                dom = run(browser, framed(probed, width, height), *options, "--dump-dom")
+                found = read(dom)
                 for problem in problems(found, dark=scheme == "dark"):
                     wrong += 1
                     print(f"{scheme}, {width} pixels: {problem}")
-                print(f"{scheme}, {found['window']} pixels: contrast {found['contrast']:.1f}, {picture.name}")
+                seen, contrast = found["window"], found["contrast"]
+                print(f"{scheme}, {seen} pixels: contrast {contrast:.1f}, {picture.name}")
     return 1 if wrong else 0
+
+
+def framed(what: Path, width: int, height: int) -> Path:
+    """A page that shows another in a frame of this width."""
+    frame = what.with_name("frame.html")
+    text = FRAME.replace("WHAT", what.name).replace("WIDTH", str(width))
+    frame.write_text(text.replace("HEIGHT", str(height)), "utf-8")
+    return frame
 
 
 def run(browser: str, what: Path, *options: str) -> str:

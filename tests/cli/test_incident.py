@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -13,6 +14,7 @@ from leasebook.infra.cli.replay import asking
 from tests.cli.conftest import Answer, Leasebook
 from tests.support.incident import WINDOW, incident
 from tests.support.lives import at, job_id
+from tests.support.source import TOP
 from tests.support.standing import fill
 
 
@@ -124,3 +126,14 @@ def test_another_policy(ask: Leasebook, tmp_path: Path) -> None:
         worlds["simulated"]["wait_max_microseconds"] < worlds["recorded"]["wait_max_microseconds"]
     )
     assert (worlds["recorded"]["items_run"], worlds["recorded"]["rate_limit_hits"]) == (1, 0)
+
+
+def test_the_page_shows_what_is_printed(ask: Leasebook) -> None:
+    """The incident in the documentation is this one."""
+    page = (TOP / "docs" / "replay.md").read_text("utf-8")
+    of_these = r"^    \$ leasebook ((?:incident|simulate) .*)\n((?:(?:    .*)?\n)+)"
+    shown = re.findall(of_these, page, re.MULTILINE)
+    assert len(shown) == 2
+    for command, printed in shown:
+        lines = [line.removeprefix("    ") for line in printed.rstrip().splitlines()]
+        assert [line.rstrip() for line in ask(*command.split()).out.rstrip().splitlines()] == lines

@@ -6,7 +6,8 @@ import pytest
 from attrs import evolve
 
 from leasebook.domain.job import Policy
-from leasebook.infra.ports import NAMES_MAX, DataRefused, Evidence, Store
+from leasebook.infra.enrolment import NAMES_MAX
+from leasebook.infra.ports import DataRefused, Evidence, Store
 
 from .ground import Blocked, Ground
 from .making import (

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NoReturn
 
-from leasebook.infra.ports import Enrolment, StoreUnavailable
+from leasebook.infra.enrolment import Enrolment
+from leasebook.infra.ports import StoreUnavailable
 from leasebook.infra.worker.bell import Bell
 from leasebook.infra.worker.executor import Executor
 from leasebook.infra.worker.heart import Heart

@@ -80,7 +80,8 @@ def _same(
     same = reckon([steps(stream) for stream in by_job(baseline)], since, until)
     found = agreement(was, same)
     assert found.recorded == found.simulated == found.both > 0
-    sources = [each.source for each in (*history.births, *history.carried)]
+    sources = [each.source for each in history.births]
+    sources += [each.source for each in history.carried]
     sources += [source for each in history.collected for _, source in each.items]
     noise = max(taken.noise for source in sources for taken in source.runs)
     assert found.furthest <= noise

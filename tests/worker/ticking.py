@@ -7,8 +7,9 @@ from uuid import UUID
 
 from leasebook.domain.job import Job, JobSpec, Policy
 from leasebook.domain.log import Recorded
+from leasebook.infra.enrolment import Enrolment
 from leasebook.infra.memory import MemoryDatabase, MemoryLog
-from leasebook.infra.ports import Enrolment, Store, StoreUnavailable
+from leasebook.infra.ports import Store, StoreUnavailable
 from leasebook.infra.worker.answers import Answer, Report
 from leasebook.infra.worker.settings import WorkerSettings
 from leasebook.infra.worker.tick import Ask, Ticked, Ticker
