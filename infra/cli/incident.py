@@ -17,7 +17,7 @@ from .output import FINDING, finish, save
 from .replay.asking import Asked, Replay, common, replaying
 from .replay.faults import faults_found
 from .replay.waiting import waits_found
-from .replay.workers import runs_found, work_found
+from .replay.workers import touching, work_found
 
 POINTS = 600
 STRETCHES = 48
@@ -47,7 +47,7 @@ def incident(asked: Asked, out: Path) -> None:
 
 
 def gathered(replay: Replay) -> Incident:
-    """Everything the page tells.  The log is read once for each kind of question."""
+    """Everything the page tells.  The log is read three times, so that it need not be held."""
     since, until = replay.since, replay.until
     suffering = Suffering(since, until)
     totals, over_time = Totals(1), WaitsOverTime(since, until, STRETCHES)
@@ -55,8 +55,9 @@ def gathered(replay: Replay) -> Incident:
         totals.add(wait)
         over_time.add(wait)
         suffering.add_wait(wait)
-    suffering.add_runs(run for run in runs_found(replay) if replay.choice.of_worker(run.worker))
-    faults = faults_found(replay)
+    runs = list(replay.runs())
+    suffering.add_runs(run for run in touching(runs, replay) if replay.choice.of_worker(run.worker))
+    faults = faults_found(replay, runs)
     suffering.add_duplicates(faults.duplicates)
     sufferers = [
         Sufferer(each, tuple(replay.history.events(until, job=each.job_id)))
@@ -70,7 +71,7 @@ def gathered(replay: Replay) -> Incident:
         totals,
         over_time,
         faults,
-        work_found(replay),
+        work_found(replay, runs),
         changes_within(replay.history.audit(until), since, until),
         sufferers,
     )

@@ -206,7 +206,7 @@ class _Reader:
 
     def _carry(self, before: Sequence[Step], source: Source, runs: Sequence[Taken]) -> None:
         job = before[-1].after
-        if job.state in ENDED:
+        if job.state in ENDED and not job.held:
             return
         running = runs[-1] if job.lease is not None else None
         stream = tuple(step.recorded for step in before)

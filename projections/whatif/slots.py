@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from heapq import heappop, heappush
 from uuid import UUID
 
@@ -30,7 +30,8 @@ class Pool:
     """The jobs of one queue and name that are due.
 
     ``passed`` is for how long there has been a free slot for them, in microseconds.  A job may be
-    leased once that has reached what dispatch took for it when it was recorded.
+    leased once that has grown by what dispatch took for it when it was recorded.  ``free`` holds
+    for one ``version`` of the fleet.
     """
 
     queue: str
@@ -39,6 +40,7 @@ class Pool:
     free: bool = False
     waiting: list[tuple[int, int, Ready]] = field(factory=list[tuple[int, int, Ready]])
     ready: list[Ready] = field(factory=list[Ready])
+    version: int = -1
     _number: int = 0
 
     def add(self, ready: Ready, noise: int) -> None:
@@ -63,7 +65,7 @@ class Pool:
 
 
 class Fleet:
-    """Workers with their slots, pauses and limits, at one moment."""
+    """Workers with their slots, pauses and limits, at one moment; every change has its version."""
 
     def __init__(self, facts: Facts, policy: Policy) -> None:
         self._facts, self._policy = facts, policy
@@ -72,6 +74,7 @@ class Fleet:
         self._running: Counter[tuple[str, str]] = Counter()
         self._paused: set[str] = set()
         self._limits: dict[str, int | None] = {}
+        self.version = 0
 
     def changes(self) -> Iterator[tuple[int, str, str, int | None]]:
         """What happens to the fleet: moment, what, whom, and to how much."""
@@ -90,6 +93,7 @@ class Fleet:
 
     def change(self, what: str, whom: str, number: int | None) -> None:
         """Let one of those happen."""
+        self.version += 1
         match what:
             case "start":
                 self._living[whom] = self._facts.workers[whom]
@@ -104,11 +108,13 @@ class Fleet:
 
     def take(self, worker: str, queue: str, name: str) -> None:
         """A run begins."""
+        self.version += 1
         self._taken[worker] += 1
         self._running[queue, name] += 1
 
     def give_back(self, worker: str, queue: str, name: str) -> None:
         """A run is over."""
+        self.version += 1
         self._taken[worker] -= 1
         self._running[queue, name] -= 1
 
@@ -125,18 +131,23 @@ class Fleet:
             return wanted
         return min(free, key=lambda each: (-free[each], each), default=None)
 
+    def is_free(self, queue: str, name: str) -> bool:
+        """Whether anybody has a free slot."""
+        return not (queue in self._paused or self._limited(queue, name)) and any(
+            self._left(worker) > 0 and worker.serves(queue, name)
+            for worker in self._living.values()
+        )
+
     def _left(self, worker: WorkerFacts) -> int:
         capacity = worker.capacity if self._policy.slots is None else self._policy.slots
         return capacity - self._taken[worker.id]
 
     def _limited(self, queue: str, name: str) -> bool:
-        policy = self._policy
-        of_queue = policy.of_queue.get(queue, self._limits.get(queue))
-        of_name = policy.of_name.get(name)
-        return _reached(of_queue, (n for (q, _), n in self._running.items() if q == queue)) or (
-            _reached(of_name, (n for (_, each), n in self._running.items() if each == name))
-        )
+        of_queue = self._policy.of_queue.get(queue, self._limits.get(queue))
+        if of_queue is not None and of_queue <= self._running_where(0, queue):
+            return True
+        of_name = self._policy.of_name.get(name)
+        return of_name is not None and of_name <= self._running_where(1, name)
 
-
-def _reached(limit: int | None, running: Iterable[int]) -> bool:
-    return limit is not None and sum(running) >= limit
+    def _running_where(self, place: int, what: str) -> int:
+        return sum(number for each, number in self._running.items() if each[place] == what)

@@ -84,7 +84,9 @@ class World(Stage):
         live = Live(carried_spec(job, self.policy.spec(job.spec)), source.seq, {job.id: source})
         self._enter(live)
         self._log += carried.before
-        if carried.running is not None and job.lease is not None:
+        if job.state in ENDED:
+            self._ended(live)
+        elif carried.running is not None and job.lease is not None:
             taken = carried.running
             live.running = replace(source, runs=(taken, *source.runs))
             live.runs = 1
@@ -158,13 +160,18 @@ class World(Stage):
             live.ticket += 1
             self._lease(live, worker)
         for pool in self._pools.values():
-            pool.free = self._fleet.worker_for(pool.queue, pool.name, None) is not None
+            if pool.version == self._fleet.version:
+                continue
+            pool.version = self._fleet.version
+            pool.free = self._fleet.is_free(pool.queue, pool.name)
 
     def _first(self) -> tuple[Pool, Live, str] | None:
         """The first job in claim order that there is a slot for."""
         best: tuple[Ready, Pool, Live, str] | None = None
         for pool in self._pools.values():
             pool.let_in()
+            if not pool.ready:
+                continue
             ready = next(self._valid(pool), None)
             if ready is None or (best is not None and best[0] < ready):
                 continue

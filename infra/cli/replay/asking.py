@@ -19,6 +19,7 @@ from ....domain.log import Recorded
 from ....projections.replay.at import concerns
 from ....projections.replay.choosing import Choice
 from ....projections.replay.facts import Facts, gather
+from ....projections.replay.runs import Run, runs_of
 from ....projections.streams import Step, by_job, steps
 from ...postgres.history import EVENTS_MAX, PostgresHistory
 from ...replay_ports import History
@@ -140,6 +141,11 @@ class Replay:
         for life in self.everything(self.since, self.choice.job):
             if self.choice.of_job(life[0].after.spec):
                 yield life
+
+    def runs(self) -> Iterator[Run]:
+        """All runs of those jobs, job by job, also those before the window."""
+        for life in self.lives():
+            yield from runs_of(life)
 
     def everything(self, since: datetime, job: UUID | None = None) -> Iterator[tuple[Step, ...]]:
         """The lives of all jobs, or of one, that the time from ``since`` on concerns."""
