@@ -22,7 +22,7 @@ KEYS = ("a.md", "b.md", "c.md")
 
 
 def busy_minute(yard: Yard) -> None:
-    """More work than slots, groups, failures, rate limits, and a worker that is killed."""
+    """More work than slots, groups, keys, failures, rate limits, and a worker that is killed."""
     with yard.caller() as caller:
         held = app.gated.enqueue(caller, "go")
     killed = yard.worker("--concurrency", "2")
@@ -34,6 +34,8 @@ def busy_minute(yard: Yard) -> None:
             how = ("rate limited", "fail", "retry in", "")[number % 4]
             receipts.append(app.says.enqueue(caller, how))
             receipts.append(app.quick.enqueue(caller, number, priority=number % 3))
+            key = KEYS[number % len(KEYS)]
+            receipts.append(app.quick.enqueue(caller, number, ordering_key=key))
             for key in KEYS:
                 app.stream.enqueue_many(caller, range(2), group_key=key)
         if number == 10:
