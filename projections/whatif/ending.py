@@ -86,14 +86,25 @@ class Endings:
         return delays[-1] if delays else DELAY_SECONDS_DEFAULT
 
 
-def noise(history: History, source: Source, number: int) -> int:
-    """What dispatch takes of run ``number``, beside a free slot, in microseconds."""
+def noise(history: History, source: Source, number: int, blocks: int) -> int:
+    """What dispatch takes of run ``number``, beside a free slot, in microseconds.
+
+    ``blocks`` counts the jobs that it has been blocked by since the run before.
+    """
     if number < len(source.runs):
-        return source.runs[number].noise
+        known = source.runs[number].noise
+        return known[min(blocks, len(known) - 1)]
     if number == len(source.runs) and source.patience is not None:
-        # It was not leased in all that time.
-        return source.patience + 1
+        known = source.patience
+        # In its last stretch it was not leased in all that time.
+        return known[blocks] if blocks < len(known) - 1 else known[-1] + 1
     return history.noise.get(source.spec.name, 0)
+
+
+def lag(source: Source, number: int, blocks: int) -> int:
+    """How long after the end of the job before it a job's turn is noticed, in microseconds."""
+    known = source.runs[number].lags if number < len(source.runs) else ()
+    return known[blocks - 1] if 0 < blocks <= len(known) else 0
 
 
 def wanted(source: Source, number: int) -> str | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from itertools import takewhile
 from statistics import median_low
 from uuid import UUID
 
@@ -23,7 +22,7 @@ from ..replay.facts import Facts, WorkerFacts
 from ..replay.runs import Run, runs_of
 from ..replay.stints import Stints
 from ..replay.timeline import slots
-from ..replay.waiting import Pending, waits_of
+from ..replay.waiting import Cause, Pending, Piece, waits_of
 from ..replay.waits import add_runs, without_pauses
 from ..streams import Step
 
@@ -32,13 +31,15 @@ from ..streams import Step
 class Taken:
     """One recorded run.
 
-    ``noise`` is for how long it had been ready beside a free slot, ``length`` how long it ran, both
+    ``noise`` is for how long it had been ready beside a free slot: first, and after each job that
+    it was blocked by, for whose end it waited ``lags`` longer.  ``length`` is how long it ran, all
     in microseconds; ``length`` and ``end`` are None when it went on at the end of the window.
     """
 
     worker: str
     began: datetime
-    noise: int
+    noise: tuple[int, ...]
+    lags: tuple[int, ...]
     length: int | None
     end: e.Event | None
 
@@ -54,7 +55,7 @@ class Source:
     spec: JobSpec
     seq: int
     runs: tuple[Taken, ...]
-    patience: int | None = None
+    patience: tuple[int, ...] | None = None
 
 
 @frozen
@@ -86,12 +87,16 @@ class Moved:
 
 @frozen
 class Carried:
-    """A job that was there when the window began: its life before, and its run then."""
+    """A job that was there when the window began: its life before, and its run then.
+
+    ``blocks`` counts the jobs that it had been blocked by since it last ran.
+    """
 
     before: tuple[Recorded, ...]
     job: Job
     source: Source
     running: Taken | None
+    blocks: int = 0
 
 
 @frozen
@@ -134,6 +139,9 @@ def read(
     for life in lives:
         add_runs(stints, life)
     reader = _Reader(facts, Capacity(facts, stints), since, until)
+    reader.ends = {
+        life[-1].after.id: life[-1].recorded.at for life in lives if life[-1].after.state in ENDED
+    }
     for life in lives:
         reader.read(life)
     return reader.history()
@@ -158,6 +166,7 @@ class _Reader:
     def __init__(self, facts: Facts, capacity: Capacity, since: datetime, until: datetime) -> None:
         self.facts, self.capacity = facts, capacity
         self.since, self.until = since, until
+        self.ends: dict[UUID, datetime] = {}
         self.births: list[Birth] = []
         self.moved: list[Moved] = []
         self.carried: list[Carried] = []
@@ -210,7 +219,7 @@ class _Reader:
             return
         running = runs[-1] if job.lease is not None else None
         stream = tuple(step.recorded for step in before)
-        self.carried.append(Carried(stream, job, source, running))
+        self.carried.append(Carried(stream, job, source, running, _blocks(before)))
 
     def _arrive(self, step: Step, source: Source) -> None:
         event, spec = step.recorded.event, source.spec
@@ -227,33 +236,71 @@ class _Reader:
             for step in life
             if step.before is not None and step.before.lease and step.after.lease is None
         ]
+        lags = self._lags(life)
         taken: list[Taken] = []
         pending = [each for each in waits_of(life) if each.worker is not None]
         for number, (wait, run) in enumerate(zip(pending, runs_of(life), strict=False)):
             end = ends[number] if number < len(ends) else None
             length = None if run.ended is None else micros(run.ended) - micros(run.began)
-            taken.append(Taken(run.worker, run.began, self._noise(wait), length, end))
+            taken.append(Taken(run.worker, run.began, self._noise(wait), lags[number], length, end))
             self._learn(run, taken[-1], number)
         return taken
 
     def _learn(self, run: Run, taken: Taken, number: int) -> None:
-        self.noise[run.name].append(taken.noise)
+        self.noise[run.name].append(taken.noise[-1])
         if taken.length is not None:
             self.lengths[run.name].append(taken.length)
             if number and run.end in ("completed", "failed", "retry_scheduled"):
                 self.later[run.name].append(run.end == "completed")
 
-    def _noise(self, wait: Pending) -> int:
-        """How long the job had been ready, in the end, beside a free slot."""
-        ready = takewhile(lambda piece: piece.cause is None, reversed(wait.pieces))
+    def _lags(self, life: Sequence[Step]) -> list[tuple[int, ...]]:
+        """For each run, how long after the end of each job before it its turn was noticed."""
+        found: list[tuple[int, ...]] = []
+        lags: list[int] = []
+        for step in life:
+            event, before = step.recorded.event, step.before
+            if isinstance(event, e.Unblocked) and before is not None:
+                ended = self.ends.get(before.blocked_by or before.id, event.at)
+                lags.append(max(0, micros(event.at) - micros(ended)))
+            elif isinstance(event, e.Leased):
+                found.append(tuple(lags))
+                lags = []
+        return found
+
+    def _noise(self, wait: Pending) -> tuple[int, ...]:
+        """How long the job was ready beside a free slot, before and after each block."""
+        noise = [0]
+        for piece in wait.pieces:
+            if piece.cause is None:
+                noise[-1] += self._free(wait, piece)
+            elif piece.cause is Cause.BLOCKED:
+                noise.append(0)
+            else:
+                noise[-1] = 0
+        return tuple(noise)
+
+    def _free(self, wait: Pending, piece: Piece) -> int:
         pauses, begin = self.facts.paused.get(wait.queue, ()), micros(self.since)
+        if piece.until <= begin:
+            return 0
+        parts = without_pauses(pauses, max(piece.since, begin), piece.until)
         return sum(
             self.capacity.split(wait.queue, wait.name, since, until).free
-            for piece in ready
-            if piece.until > begin
-            for paused, since, until in without_pauses(pauses, max(piece.since, begin), piece.until)
+            for paused, since, until in parts
             if not paused
         )
+
+
+def _blocks(life: Sequence[Step]) -> int:
+    blocks = 0
+    for step in life:
+        if isinstance(step.recorded.event, e.Leased):
+            blocks = 0
+        elif step.after.blocked_by is not None and step.after.blocked_by != (
+            None if step.before is None else step.before.blocked_by
+        ):
+            blocks += 1
+    return blocks
 
 
 def _at(key: tuple[object, ...]) -> datetime:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
+from functools import partial
 from heapq import heappush
 from uuid import UUID
 
@@ -16,7 +17,7 @@ from ...domain.log import Change, Recorded
 from ...domain.ordering import lets_go_on
 from ...domain.states import ENDED, WAITING, State
 from ..replay.clock import micros, moment
-from .ending import noise
+from .ending import lag, noise
 from .history import History, Source, worst
 from .slots import Pool, Ready
 
@@ -27,14 +28,16 @@ ENDS, CHANGES, ARRIVES, DUE = range(4)
 class Live:
     """A job of the world.
 
-    ``seq`` is its place among jobs that are due at one time, ``runs`` counts those begun; with a
-    new ``ticket`` nothing holds that waited under an old one.
+    ``seq`` is its place among jobs that are due at one time, ``runs`` counts those begun and
+    ``blocks`` the jobs that it was blocked by since; with a new ``ticket`` nothing holds that
+    waited under an old one.
     """
 
     job: Job
     seq: int
     sources: dict[UUID, Source]
     runs: int = 0
+    blocks: int = 0
     ticket: int = 0
     due_at: datetime | None = None
     running: Source | None = None
@@ -104,6 +107,7 @@ class Stage:
             live.ticket, live.due_at = live.ticket + 1, None
             waiting = self._behind.setdefault(job.blocked_by, [])
             if live not in waiting:
+                live.blocks += 1
                 waiting.append(live)
         elif job.state in WAITING:
             self._wait(live)
@@ -130,7 +134,7 @@ class Stage:
         spec = live.job.spec
         pool = self._pools.setdefault((spec.queue, spec.name), Pool(spec.queue, spec.name))
         ready = Ready(-spec.priority, micros(live.job.due_at), live.seq, spec.id, ticket)
-        pool.add(ready, noise(self.history, live.source, live.runs))
+        pool.add(ready, noise(self.history, live.source, live.runs, live.blocks))
 
     def _ended(self, live: Live) -> None:
         if (key := live.job.spec.ordering_key) is not None and lets_go_on(live.job):
@@ -139,6 +143,11 @@ class Stage:
         waiting = self._behind.pop(live.job.id, [])
         for each in waiting:
             if go_on or each.job.spec.after == live.job.id:
-                self._tell(each, Unblock(self.at))
+                late = lag(each.source, each.runs, each.blocks)
+                self._do(self.now + late, ARRIVES, partial(self._unblock, each, live.job.id))
             else:
                 self._behind.setdefault(live.job.id, []).append(each)
+
+    def _unblock(self, live: Live, by: UUID) -> None:
+        if live.job.blocked_by == by:
+            self._tell(live, Unblock(self.at))

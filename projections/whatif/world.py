@@ -82,6 +82,7 @@ class World(Stage):
     def _carry(self, carried: Carried) -> None:
         job, source = carried.job, carried.source
         live = Live(carried_spec(job, self.policy.spec(job.spec)), source.seq, {job.id: source})
+        live.blocks = carried.blocks
         self._enter(live)
         self._log += carried.before
         if job.state in ENDED:
@@ -89,7 +90,7 @@ class World(Stage):
         elif carried.running is not None and job.lease is not None:
             taken = carried.running
             live.running = replace(source, runs=(taken, *source.runs))
-            live.runs = 1
+            live.runs, live.blocks = 1, 0
             self._fleet.take(taken.worker, job.spec.queue, job.spec.name)
             if taken.length is not None:
                 end = micros(taken.began) + taken.length
@@ -205,7 +206,7 @@ class World(Stage):
         self._write(live, made)
         if not isinstance(made.events[-1], Leased):
             return
-        live.running, live.runs = source, number + 1
+        live.running, live.runs, live.blocks = source, number + 1, 0
         self._fleet.take(worker, spec.queue, spec.name)
         length = self._endings.length(source, number)
         if length is not None:

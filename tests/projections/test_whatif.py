@@ -160,12 +160,14 @@ def test_a_longer_window_makes_fewer_groups() -> None:
 def test_jobs_of_one_key_wait_for_each_other() -> None:
     events = count(1)
     first = Life(events).enqueue(0, number=1, ordering_key="page").lease(1).complete(10)
-    second = Life(events).enqueue(0, number=2, ordering_key="page").block(1, by=1).unblock(10)
+    second = Life(events).enqueue(0, number=2, ordering_key="page").block(0.5, by=1).unblock(10.25)
     second.lease(11).complete(12)
     child = Life(events).enqueue(0, number=3, after=job_id(1)).block(1, by=1).unblock(10)
     child.lease(12).complete(13)
     ours, worker = log(first, second, child), started(-60, capacity=9)
-    assert starts(same(ours, worker)) == [(1, 1), (2, 11), (3, 12)]
+    base = same(ours, worker)
+    assert starts(base) == [(1, 1), (2, 11), (3, 12)]
+    assert [each.at for each in base if each.job_id == job_id(2)][1:3] == [at(0.5), at(10.25)]
 
 
 def test_a_child_of_a_failed_job_never_starts() -> None:

@@ -85,7 +85,7 @@ def _same(
     sources = [each.source for each in history.births]
     sources += [each.source for each in history.carried]
     sources += [source for each in history.collected for _, source in each.items]
-    noise = max(taken.noise for source in sources for taken in source.runs)
+    noise = max(sum(taken.noise) for source in sources for taken in source.runs)
     assert found.furthest <= noise
     for measure in ("runs", "completed", "retries", "rate-limit hits", "groups run", "items run"):
         assert was.total.numbers[measure] == same.total.numbers[measure], measure
