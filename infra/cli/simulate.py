@@ -12,7 +12,7 @@ from ...domain.errors import InvalidValue
 from ...domain.log import Recorded
 from ...projections.replay.depth import depth_over_time
 from ...projections.streams import Step, by_job, steps
-from ...projections.whatif.history import History, read
+from ...projections.whatif.history import History
 from ...projections.whatif.measures import (
     TIMES,
     Agreement,
@@ -23,6 +23,7 @@ from ...projections.whatif.measures import (
 )
 from ...projections.whatif.picture import comparison_svg
 from ...projections.whatif.policy import Policy, parse
+from ...projections.whatif.reading import read
 from ...projections.whatif.world import simulate as run_world
 from ...projections.wording import count
 from .output import finish, print_table, save

@@ -18,10 +18,11 @@ from leasebook.projections.check import check
 from leasebook.projections.replay.depth import depth_over_time
 from leasebook.projections.replay.facts import AuditLine, gather
 from leasebook.projections.streams import by_job, steps
-from leasebook.projections.whatif.history import History, read
+from leasebook.projections.whatif.history import History
 from leasebook.projections.whatif.measures import Measures, agreement, reckon, share
 from leasebook.projections.whatif.picture import comparison_svg
 from leasebook.projections.whatif.policy import SETTINGS, Policy, parse
+from leasebook.projections.whatif.reading import read
 from leasebook.projections.whatif.world import simulate
 from tests.support.facts import died, line, log, started, stopped
 from tests.support.lives import Life, at, group_spec, item, job_id

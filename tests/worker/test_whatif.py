@@ -10,9 +10,10 @@ from leasebook.infra.postgres.history import PostgresHistory
 from leasebook.projections.check import check
 from leasebook.projections.replay.facts import gather
 from leasebook.projections.streams import Step, by_job, steps
-from leasebook.projections.whatif.history import History, read
+from leasebook.projections.whatif.history import History
 from leasebook.projections.whatif.measures import agreement, reckon
 from leasebook.projections.whatif.policy import Policy, parse
+from leasebook.projections.whatif.reading import read
 from leasebook.projections.whatif.world import simulate
 from tests.support.workers import eventually
 from tests.support.yard import Yard
