@@ -40,12 +40,14 @@ proof: install ## A million small worlds, a million histories of each state mach
 test-long: install ## Claim beside 3,000,000 finished jobs
 	LEASEBOOK_TEST_DONE=3000000 $(BIN)/pytest tests/postgres/test_long_queue.py --timeout=1200 $(ARGS)
 
-rehearse: install ## Upgrade 2,000,000 rows under traffic; 60 s of everybody at the same keys
+rehearse: install ## Upgrade 2,000,000 rows under traffic; 60 s of everybody at one key; pages in a browser
 	LEASEBOOK_TEST_MIGRATION_ROWS=2000000 LEASEBOOK_TEST_CONTENTION_SECONDS=60 \
 		LEASEBOOK_TEST_ORDER_SECONDS=60 LEASEBOOK_TEST_ORDER_EVERY=1 \
 		LEASEBOOK_TEST_ORDER_DEEP=100000 $(BIN)/pytest \
 		tests/postgres/test_online.py tests/postgres/test_key_contention.py tests/order \
 		--timeout=1200 $(ARGS)
+	.ci/chromium
+	$(BIN)/python -m tests.browser
 
 check: install ## Lint, formatting, types and the arrows between parts
 	$(BIN)/ruff check .

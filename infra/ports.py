@@ -19,6 +19,7 @@ from ..domain.job import Job
 from ..domain.log import Change, Recorded
 from ..domain.ordering import Ahead
 from ..projections.depth import Depth
+from .enrolment import Enrolment
 
 
 class StoreUnavailable(Exception):
@@ -88,19 +89,6 @@ class Outlook:
     next_lease_end: datetime | None
     inbox: bool
     strangers: tuple[Stranger, ...] = ()
-
-
-@frozen
-class Enrolment:
-    """A worker as it reports for work.  ``id`` is unique to this start, ``name`` may recur."""
-
-    id: str
-    name: str
-    host: str
-    pid: int
-    capacity: int
-    queues: tuple[str, ...]
-    code_version: str
 
 
 @frozen

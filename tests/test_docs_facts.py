@@ -12,12 +12,14 @@ from leasebook.domain import Group, Policy, Retry, State
 from leasebook.domain import limits as limit
 from leasebook.infra.cli import COMMANDS
 from leasebook.infra.cli import output as ends
+from leasebook.infra.enrolment import NAMES_MAX
 from leasebook.infra.postgres.history import EVENTS_MAX, PIECE_ROWS
 from leasebook.infra.postgres.pooler import PREPARE_DEFAULT
 from leasebook.infra.postgres.settings import Settings
 from leasebook.infra.worker.settings import WorkerSettings
 from leasebook.projections.check import INVARIANTS
 from leasebook.projections.replay.waiting import Cause
+from leasebook.projections.whatif.policy import SETTINGS as SIMULATED
 from tests.support.source import PARTS, TOP, modules
 
 OPERATING = (TOP / "docs" / "operating.md").read_text("utf-8")
@@ -131,18 +133,24 @@ def test_commands() -> None:
 
 
 def test_questions_of_a_replay() -> None:
+    from leasebook.infra.cli.incident import incident
     from leasebook.infra.cli.replay import replay
+    from leasebook.infra.cli.simulate import simulate
 
     told = [cells[0].split()[1].strip("`") for cells in rows(REPLAY, "question")]
     assert told == list(replay.commands)
     causes = [cells[0].strip("`") for cells in rows(REPLAY, "cause")]
     assert causes == [cause.value for cause in Cause]
-    options = {
-        name for each in replay.commands.values() for option in each.params for name in option.opts
-    }
+    asked = [*replay.commands.values(), incident, simulate]
+    options = {name for each in asked for option in each.params for name in option.opts}
     assert set(re.findall(r"`(?:replay \w+ )?(--[a-z-]+)", REPLAY)) <= options
     assert f"`--max-events` events ({EVENTS_MAX:,})" in " ".join(REPLAY.split())
     assert f"{PIECE_ROWS:,} events at a time" in REPLAY
+
+
+def test_settings_of_a_simulation() -> None:
+    assert {name.strip("`"): what for name, what in rows(REPLAY, "setting")} == SIMULATED
+    assert f"more than {NAMES_MAX} handlers" in " ".join(REPLAY.split())
 
 
 def test_exit_codes() -> None:

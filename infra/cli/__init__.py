@@ -20,6 +20,8 @@ COMMANDS = {
     "history": ("history", "history"),
     "check": ("check", "check_command"),
     "replay": ("replay", "replay"),
+    "incident": ("incident", "incident"),
+    "simulate": ("simulate", "simulate"),
     "doctor": ("doctor", "doctor"),
     "import-table": ("import_table", "import_command"),
     "cut-over": ("import_table", "cut_over"),

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
+from pathlib import Path
 from typing import Any, NoReturn
 from uuid import UUID
 
@@ -59,6 +60,14 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> Non
         ]
         line = "  ".join(padded).rstrip()
         click.echo(click.style(line, bold=True) if row is columns else line)
+
+
+def save(path: Path, text: str) -> None:
+    """Write a file that was asked for.  Raises click.UsageError that says why it cannot be."""
+    try:
+        path.write_text(text, "utf-8")
+    except OSError as error:
+        raise click.UsageError(f"{path} cannot be written: {error.strerror}.") from None
 
 
 def finish(code: int) -> NoReturn:

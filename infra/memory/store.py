@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Self
 
-from ..ports import DataRefused, Enrolment, Evidence, Outlook, Stranger
+from ..documents import dumps
+from ..enrolment import Enrolment
+from ..ports import DataRefused, Evidence, Outlook, Stranger
 from .database import MemoryDatabase
 from .order import in_line
 from .picking import leased_jobs, unknown_names, waits
@@ -85,15 +86,7 @@ class MemoryStore:
 
     def enroll(self, worker: Enrolment) -> None:
         """Report a new worker for work, with its start in the audit log."""
-        detail = {
-            "name": worker.name,
-            "host": worker.host,
-            "pid": worker.pid,
-            "capacity": worker.capacity,
-            "queues": worker.queues,
-            "code_version": worker.code_version,
-        }
-        evidence = Evidence("worker_started", json.dumps(detail), worker=worker.id)
+        evidence = Evidence("worker_started", dumps(worker.detail()), worker=worker.id)
         with self.transaction() as transaction:
             session = transaction.session
 

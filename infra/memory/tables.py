@@ -17,7 +17,8 @@ from attrs import define, field
 
 from ...projections.row import SpecRow, StateRow
 from ..codec import EventRow
-from ..ports import Enrolment, Evidence
+from ..enrolment import Enrolment
+from ..ports import Evidence
 
 Clock: TypeAlias = Callable[[], datetime]
 GroupKey: TypeAlias = tuple[str, str, str]

@@ -11,7 +11,8 @@ from psycopg.errors import LockNotAvailable
 
 from ...projections.row import FORMAT
 from ..documents import dumps
-from ..ports import Enrolment, Outlook, StoreUnavailable, Stranger
+from ..enrolment import Enrolment
+from ..ports import Outlook, StoreUnavailable, Stranger
 from .connection import Link
 from .rows import texts
 from .schema.name import DEFAULT, Schema
@@ -78,17 +79,17 @@ class PostgresStore:
 
     def enroll(self, worker: Enrolment) -> None:
         """Report a new worker for work, with its start in the audit log."""
-        detail = {
+        params: dict[str, object] = {
+            "id": worker.id,
             "name": worker.name,
             "host": worker.host,
             "pid": worker.pid,
             "capacity": worker.capacity,
-            "queues": worker.queues,
+            "queues": texts(worker.queues),
             "code_version": worker.code_version,
+            "detail": dumps(worker.detail()),
         }
-        params = {**detail, "id": worker.id, "queues": texts(worker.queues)}
         begin = frame.begin_write(self._settings)
-        params["detail"] = dumps(detail)
         self._link.once(begin, workers.enroll(self._schema), params)
 
     def leave(self, worker: str) -> None:

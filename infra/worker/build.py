@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Mapping
 
@@ -21,6 +22,9 @@ BEAT_SECONDS_MIN = 0.05
 #: What the children of a worker run.  They are told the rest over a pipe.
 HEART = "leasebook.infra.cli.heart"
 HAND = "leasebook.infra.cli.hand"
+#: What the audit log keeps of the code that a worker runs, such as a tag or a commit.
+CODE_VERSION = "LEASEBOOK_CODE_VERSION"
+CODE_VERSION_CHARS_MAX = 100
 
 
 def build(
@@ -55,6 +59,7 @@ def build(
         settings=settings,
         new_id=new_id,
         name=name,
+        code_version=os.environ.get(CODE_VERSION, "")[:CODE_VERSION_CHARS_MAX],
         drain=drain,
         processes=HandlerProcesses((sys.executable, "-m", HAND), logs),
     )

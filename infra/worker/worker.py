@@ -15,7 +15,8 @@ from uuid import UUID
 from attrs import define, field
 
 from ..app.registry import JobType
-from ..ports import Enrolment, Store, StoreUnavailable, Wakeup
+from ..enrolment import Enrolment
+from ..ports import Store, StoreUnavailable, Wakeup
 from .bell import Bell
 from .executor import Executor
 from .logs import log
@@ -100,9 +101,7 @@ class Worker:
         executor.unblock, executor.processes = self.unblock, self.processes
         self._executor = executor
         queues = enrolment.queues
-        ticker = Ticker(
-            store, enrolment.id, queues, tuple(sorted(self.handlers)), self.settings, self.new_id
-        )
+        ticker = Ticker(store, enrolment.id, queues, enrolment.names, self.settings, self.new_id)
         done, failed = asyncio.Event(), threading.Event()
         ticks = TickLoop(
             store,
@@ -156,6 +155,7 @@ class Worker:
             capacity=self.settings.concurrency,
             queues=queues,
             code_version=self.code_version,
+            names=tuple(sorted(self.handlers)),
         )
         store.enroll(worker)
         self.heartbeat.stop()

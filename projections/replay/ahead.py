@@ -1,8 +1,8 @@
 """Which starts went before a job that was ready too: those that stood ahead of it in claim order.
 
 Claims go by priority, then due time, then sequence.  Queues of one priority take turns, so that a
-job of another queue is ahead only when its priority is higher, and when a worker took it that
-serves this queue as well.
+job of another queue is ahead only when its priority is higher.  The worker that took it must be one
+that could have taken the other instead: it serves that queue, and has a handler of that name.
 """
 
 from __future__ import annotations
@@ -10,14 +10,15 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 
+from .facts import WorkerFacts
 from .waiting import Pending
 
 
 class Ahead:
     """The starts of a log, by queue and priority in order of time."""
 
-    def __init__(self, queues_of: Mapping[str, frozenset[str]], pending: Iterable[Pending]) -> None:
-        self._queues_of = queues_of
+    def __init__(self, workers: Mapping[str, WorkerFacts], pending: Iterable[Pending]) -> None:
+        self._workers = workers
         self._starts: dict[tuple[str, int], list[Pending]] = {}
         for each in pending:
             if each.started is not None:
@@ -45,7 +46,8 @@ class Ahead:
             at = _started(start)
             if at <= since:
                 return None
-            serves = waiting.queue in self._queues_of.get(start.worker or "", ())
+            worker = self._workers.get(start.worker or "")
+            serves = worker is not None and worker.serves(waiting.queue, waiting.name)
             if serves and (higher or (start.due_at, start.seq) < place):
                 return at
         return None

@@ -28,7 +28,10 @@ class AuditLine:
 
 @define
 class WorkerFacts:
-    """One start of a worker.  ``capacity`` runs at once, of the jobs of ``queues``."""
+    """One start of a worker.  ``capacity`` runs at once, of the jobs of ``queues``.
+
+    ``names`` are the job names it has handlers for; None: that is not known, and taken for all.
+    """
 
     id: str
     name: str
@@ -37,6 +40,12 @@ class WorkerFacts:
     started: datetime
     ended: datetime | None = None
     died: bool = False
+    names: frozenset[str] | None = None
+    code_version: str = ""
+
+    def serves(self, queue: str, name: str) -> bool:
+        """Whether it takes the jobs of a name from a queue."""
+        return queue in self.queues and (self.names is None or name in self.names)
 
 
 @frozen
@@ -84,12 +93,15 @@ def _started(facts: Facts, line: AuditLine) -> None:
     if line.worker is None:
         return
     detail = line.detail
+    names = detail.get("names")
     facts.workers[line.worker] = WorkerFacts(
         line.worker,
         str(detail.get("name", line.worker)),
         frozenset(map(str, detail.get("queues", ()))),
         int(detail.get("capacity", 0)),
         line.at,
+        names=None if names is None else frozenset(map(str, names)),
+        code_version=str(detail.get("code_version", "")),
     )
 
 

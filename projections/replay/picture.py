@@ -10,17 +10,18 @@ from .clock import micros
 from .depth import STANDINGS, DepthOverTime, Place
 
 BARS = " ▁▂▃▄▅▆▇█"
+#: Colours that people with any colour vision tell apart (Okabe and Ito).
 COLOURS = {
-    "grouped": "#9ecae1",
-    "queued": "#3182bd",
-    "leased": "#31a354",
-    "retry-wait": "#fd8d3c",
-    "held": "#de2d26",
+    "grouped": "#56b4e9",
+    "queued": "#0072b2",
+    "leased": "#009e73",
+    "retry-wait": "#e69f00",
+    "held": "#d55e00",
 }
 WIDTH, PANEL, LEFT, TOP, GAP = 900, 150, 70, 40, 46
 STYLE = (
     "text{font:12px system-ui,sans-serif;fill:#333}"
-    ".queue{font-weight:600}.axis{stroke:#999;stroke-width:1}"
+    ".queue{font-weight:600}.axis{stroke:#999;stroke-width:1}polygon{stroke:#fff;stroke-width:.5}"
     "@media(prefers-color-scheme:dark){svg{background:#111}text{fill:#ddd}}"
 )
 
@@ -46,8 +47,11 @@ def bars(depth: DepthOverTime, place: Place, columns: int) -> str:
     return "".join(BARS[-(-peak * (len(BARS) - 1) // most)] for peak in peaks)
 
 
-def depth_svg(depth: DepthOverTime) -> str:
-    """A panel for each queue: its open jobs over time, stacked by where they stood."""
+def depth_svg(depth: DepthOverTime, style: str = STYLE) -> str:
+    """A panel for each queue: its open jobs over time, stacked by where they stood.
+
+    ``style`` is the picture's own; a page that it stands in may have one for all of its pictures.
+    """
     queues = sorted({queue for queue, _ in depth.counts})
     height = TOP + max(1, len(queues)) * (PANEL + GAP)
     title = (
@@ -57,7 +61,7 @@ def depth_svg(depth: DepthOverTime) -> str:
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" role="img">',
         f"<title>{title}</title>",
-        f"<style>{STYLE}</style>",
+        f"<style>{style}</style>" if style else "",
         *_legend(),
     ]
     for number, queue in enumerate(queues):

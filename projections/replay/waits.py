@@ -17,7 +17,7 @@ from ..streams import Step, by_job, steps
 from .ahead import Ahead
 from .capacity import Capacity
 from .clock import micros, moment
-from .facts import Facts
+from .facts import Between, Facts
 from .runs import runs_of
 from .stints import Stints
 from .waiting import Cause, Pending, Piece, waits_of
@@ -73,14 +73,15 @@ def waits(
         life = steps(stream)
         if life:
             pending += waits_of(life, until)
-            _add_runs(stints, life)
+            add_runs(stints, life)
     explain = _Explainer(facts, stints, pending, known_from)
     del stints
     for each in pending:
         yield explain.wait(each)
 
 
-def _add_runs(stints: Stints, life: Sequence[Step]) -> None:
+def add_runs(stints: Stints, life: Sequence[Step]) -> None:
+    """Add the runs of one life."""
     for run in runs_of(life):
         ended = None if run.ended is None else micros(run.ended)
         stints.add(run.worker, run.queue, micros(run.began), ended)
@@ -99,7 +100,7 @@ class _Explainer:
         self.facts = facts
         self.capacity = Capacity(facts, stints)
         self.known_from = None if known_from is None else micros(known_from)
-        self.ahead = Ahead(self.capacity.queues_of, pending)
+        self.ahead = Ahead(facts.workers, pending)
 
     def wait(self, pending: Pending) -> Wait:
         """The wait with all its segments."""
@@ -131,7 +132,8 @@ class _Explainer:
         if piece.cause is not None:
             yield piece.cause, piece.by, piece.until - piece.since
             return
-        for paused, since, until in self._without_pauses(pending.queue, piece):
+        pauses = self.facts.paused.get(pending.queue, ())
+        for paused, since, until in without_pauses(pauses, piece.since, piece.until):
             if paused:
                 yield Cause.PAUSED, None, until - since
                 continue
@@ -145,11 +147,12 @@ class _Explainer:
         self, pending: Pending, since: int, until: int
     ) -> Iterator[tuple[Cause, None, int]]:
         queue = pending.queue
-        none, busy, free = self.capacity.split(queue, since, until)
+        none, unhandled, busy, free = self.capacity.split(queue, pending.name, since, until)
         yield Cause.NO_WORKER, None, none
+        yield Cause.NO_HANDLER, None, unhandled
         yield Cause.BUSY, None, busy
         last = self.ahead.last(pending, since, until) if free else None
-        behind = 0 if last is None else self.capacity.split(queue, since, last).free
+        behind = 0 if last is None else self.capacity.split(queue, pending.name, since, last).free
         yield Cause.BEHIND, None, behind
         yield Cause.DISPATCH, None, free - behind
 
@@ -157,14 +160,16 @@ class _Explainer:
         """A worker of whose start nothing is known took it: then others may be missing as well."""
         return pending.worker is None or pending.worker in self.facts.workers
 
-    def _without_pauses(self, queue: str, piece: Piece) -> Iterator[tuple[bool, int, int]]:
-        """The stretch cut at the pauses of its queue: whether paused, since, until."""
-        here = piece.since
-        for began, ended in self.facts.paused.get(queue, ()):
-            since = max(here, micros(began))
-            until = piece.until if ended is None else min(piece.until, micros(ended))
-            if since < until:
-                yield False, here, since
-                yield True, since, until
-                here = until
-        yield False, here, piece.until
+
+def without_pauses(
+    pauses: Iterable[Between], since: int, until: int
+) -> Iterator[tuple[bool, int, int]]:
+    """A stretch cut at the pauses of its queue: whether paused, since, until."""
+    for began, ended in pauses:
+        start = max(since, micros(began))
+        end = until if ended is None else min(until, micros(ended))
+        if start < end:
+            yield False, since, start
+            yield True, start, end
+            since = end
+    yield False, since, until

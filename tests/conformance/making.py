@@ -25,7 +25,8 @@ from leasebook.domain.job import Group, Job, JobSpec
 from leasebook.domain.log import Change
 from leasebook.domain.values import ExpiryCause
 from leasebook.infra.caller_ports import Order
-from leasebook.infra.ports import Claim, Enrolment, Store
+from leasebook.infra.enrolment import Enrolment
+from leasebook.infra.ports import Claim, Store
 
 T = TypeVar("T")
 
@@ -160,4 +161,4 @@ def undone(transaction: AbstractContextManager[T]) -> Generator[T]:
 
 def worker(name: str) -> Enrolment:
     """A worker whose id is its name."""
-    return Enrolment(name, name, "host", 1, 10, ("default",), "1")
+    return Enrolment(name, name, "host", 1, 10, ("default",), "1", ("work", "fold"))

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from attrs import evolve
 
 from leasebook.domain.job import Policy
+from leasebook.infra.enrolment import NAMES_MAX
 from leasebook.infra.ports import DataRefused, Evidence, Store
 
 from .ground import Blocked, Ground
@@ -58,6 +60,14 @@ def test_a_life_of_a_worker(ground: Ground, store: Store) -> None:
         ("worker_started", None, "w2"),
         ("worker_stopped", None, "w1"),
     ]
+
+
+def test_what_is_put_on_record_of_a_worker() -> None:
+    told = evolve(worker("w1"), names=("work", "fold"))
+    assert told.detail()["names"] == ["fold", "work"]
+    assert (told.detail()["capacity"], told.detail()["code_version"]) == (10, "1")
+    crowded = evolve(told, names=tuple(f"job{number}" for number in range(NAMES_MAX + 1)))
+    assert "names" not in crowded.detail(), "half of them would look like all of them"
 
 
 def test_an_id_is_enrolled_once(store: Store) -> None:

@@ -16,7 +16,8 @@ from psycopg import sql
 from leasebook.domain import already_recorded, change
 from leasebook.domain.commands import Complete, Enqueue
 from leasebook.domain.job import JobSpec
-from leasebook.infra.ports import Enrolment, StoreUnavailable
+from leasebook.infra.enrolment import Enrolment
+from leasebook.infra.ports import StoreUnavailable
 from leasebook.infra.postgres.connection import told
 from leasebook.infra.postgres.log import PostgresLog
 from leasebook.infra.postgres.schema.migrate import migrate
@@ -36,7 +37,7 @@ ODD_DEFAULTS: dict[LiteralString, str] = {
     "enable_indexscan": "off",
     "enable_nestloop": "off",
 }
-ENROLMENT = Enrolment("w-1", "w", "host", 1, 10, ("default", 'q "x"'), "1")
+ENROLMENT = Enrolment("w-1", "w", "host", 1, 10, ("default", 'q "x"'), "1", ("work",))
 
 
 def kill(dsn: str, name: str = NAME) -> int:

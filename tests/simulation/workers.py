@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NoReturn
 
-from leasebook.infra.ports import Enrolment, StoreUnavailable
+from leasebook.infra.enrolment import Enrolment
+from leasebook.infra.ports import StoreUnavailable
 from leasebook.infra.worker.bell import Bell
 from leasebook.infra.worker.executor import Executor
 from leasebook.infra.worker.heart import Heart
@@ -186,7 +187,8 @@ class WorkerProcess:
         worker = f"{self.process.name}#{world.new_id().int & 0xFFFF}"
         # Until its heart beats nobody can tell it from a dead one.
         world.unobserved.add(worker)
-        world.store().enroll(Enrolment(worker, self.process.name, "host", 1, 3, QUEUES, "1"))
+        enrolment = Enrolment(worker, self.process.name, "host", 1, 3, QUEUES, "1", NAMES)
+        world.store().enroll(enrolment)
         if self.heart is not None:
             self.heart.goodbye()
         self.heart = HeartChild(world, worker)

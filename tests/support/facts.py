@@ -15,10 +15,16 @@ def line(seconds: float, kind: str, worker: str | None = None, **detail: Any) ->
 
 
 def started(
-    seconds: float, worker: str = "w1", capacity: int = 1, queues: tuple[str, ...] = ("default",)
+    seconds: float,
+    worker: str = "w1",
+    capacity: int = 1,
+    queues: tuple[str, ...] = ("default",),
+    names: tuple[str, ...] | None = None,
 ) -> AuditLine:
-    """A worker reported for work."""
-    detail = {"name": worker, "capacity": capacity, "queues": list(queues)}
+    """A worker reported for work; without ``names`` as an older release did."""
+    detail: dict[str, Any] = {"name": worker, "capacity": capacity, "queues": list(queues)}
+    if names is not None:
+        detail["names"] = list(names)
     return AuditLine(at(seconds), "worker_started", detail, None, worker)
 
 

@@ -7,8 +7,9 @@ from uuid import UUID
 
 from leasebook.domain.job import Job, JobSpec, Policy
 from leasebook.domain.log import Recorded
+from leasebook.infra.enrolment import Enrolment
 from leasebook.infra.memory import MemoryDatabase, MemoryLog
-from leasebook.infra.ports import Enrolment, Store, StoreUnavailable
+from leasebook.infra.ports import Store, StoreUnavailable
 from leasebook.infra.worker.answers import Answer, Report
 from leasebook.infra.worker.settings import WorkerSettings
 from leasebook.infra.worker.tick import Ask, Ticked, Ticker
@@ -20,7 +21,7 @@ SETTINGS = WorkerSettings()
 
 def ticker(store: Store, worker: str = W1) -> Ticker:
     """The ticks of a worker that has reported for work."""
-    store.enroll(Enrolment(worker, worker, "host", 1, 10, ("default",), ""))
+    store.enroll(Enrolment(worker, worker, "host", 1, 10, ("default",), "", ("work",)))
     numbers = iter(range(500, 1000))
     names = ("fold", "work")
     return Ticker(store, worker, ("default",), names, SETTINGS, lambda: job_id(next(numbers)))

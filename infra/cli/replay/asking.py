@@ -20,6 +20,7 @@ from ....domain.log import Recorded
 from ....projections.replay.at import concerns
 from ....projections.replay.choosing import Choice
 from ....projections.replay.facts import Facts, gather
+from ....projections.replay.runs import Run, runs_of
 from ....projections.streams import Step, by_job, steps
 from ...bundle.reader import BundleHistory
 from ...postgres.history import EVENTS_MAX
@@ -148,6 +149,11 @@ class Replay:
             if self.choice.of_job(life[0].after.spec):
                 yield life
 
+    def runs(self) -> Iterator[Run]:
+        """All runs of those jobs, job by job, also those before the window."""
+        for life in self.lives():
+            yield from runs_of(life)
+
     def everything(self, since: datetime, job: UUID | None = None) -> Iterator[tuple[Step, ...]]:
         """The lives of all jobs, or of one, that the time from ``since`` on concerns."""
         for stream in by_job(self.history.events(self.until, since, job)):
@@ -200,31 +206,39 @@ def _window_of(
     return first or end - SINCE_DEFAULT, end
 
 
-def common(*, window: bool = True) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def common(
+    *, window: bool = True, filters: bool = True, formats: bool = True
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """The shared options; the command gets them as one ``Asked`` in front of its own.
 
-    Without a ``window`` there is no ``--from`` and no ``--to``.
+    Without a ``window`` there is no ``--from`` and no ``--to``, and so on.
     """
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         @wraps(command)
         def run(**given: Any) -> None:
             names = ("queue", "name", "key", "group", "worker", "job")
-            choice = Choice(**{name: given.pop(f"only_{name}") for name in names})
+            choice = Choice(**{name: given.pop(f"only_{name}", None) for name in names})
             asked = Asked(
                 given.pop("dsn"),
                 given.pop("schema"),
                 given.pop("since", None),
                 given.pop("until", None),
                 choice,
-                given.pop("format"),
+                given.pop("format", "table"),
                 given.pop("events_max"),
                 given.pop("anyway"),
                 given.pop("bundle"),
             )
             command(asked, **given)
 
-        for option in reversed([*_window(window), *FILTERS, *ENDS]):
+        chosen = [
+            *_window(window),
+            *(FILTERS if filters else ()),
+            *(FORMAT if formats else ()),
+            *ENDS,
+        ]
+        for option in reversed(chosen):
             run = option(run)
         return dsn_option(schema_option(run))
 
@@ -254,8 +268,10 @@ FILTERS: list[Callable[..., Any]] = [
     click.option("--worker", "only_worker", help="Only runs of this worker, by id or name."),
     click.option("--job", "only_job", type=click.UUID, help="Only this job."),
 ]
-ENDS: list[Callable[..., Any]] = [
+FORMAT: list[Callable[..., Any]] = [
     click.option("--format", type=click.Choice(FORMATS), default="table", show_default=True),
+]
+ENDS: list[Callable[..., Any]] = [
     click.option(
         "--max-events", "events_max", type=click.IntRange(1), default=EVENTS_MAX,
         show_default=True, help="Read no more events than this.",

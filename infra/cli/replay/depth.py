@@ -9,7 +9,7 @@ import click
 
 from ....projections.replay.depth import DepthOverTime, depth_over_time
 from ....projections.replay.picture import bars, depth_svg
-from ..output import finish
+from ..output import finish, save
 from .asking import Asked, common, replaying
 from .showing import Record, print_records, stamp
 
@@ -34,7 +34,7 @@ def depth_command(asked: Asked, svg: Path | None, points: int) -> None:
             replay.log(), replay.since, replay.until, points, trim=asked.no_window
         )
         if svg is not None:
-            svg.write_text(depth_svg(depth), "utf-8")
+            save(svg, depth_svg(depth))
         if asked.as_json:
             print_records(asked, replay, _records(depth))
         else:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from uuid import UUID
 
 import click
@@ -35,7 +35,7 @@ def faults_command(asked: Asked, limit: int) -> None:
     Exit 1 when there is any.
     """
     with replaying(asked) as replay:
-        found = _found(replay)
+        found = faults_found(replay, replay.runs())
         if asked.as_json:
             print_records(asked, replay, _records(found))
         else:
@@ -43,10 +43,10 @@ def faults_command(asked: Asked, limit: int) -> None:
     finish(0 if found.clean else FINDING)
 
 
-def _found(replay: Replay) -> Faults:
+def faults_found(replay: Replay, of_window: Iterable[Run]) -> Faults:
     """The faults of the jobs asked about; given a worker, those that it had a part in."""
     asked, facts = replay.choice, replay.facts()
-    runs = [run for life in replay.lives() for run in runs_of(life)]
+    runs = list(of_window)
     runs += _late_runs(replay, facts, {run.job_id for run in runs})
     found = faults(runs, facts, replay.since, replay.until, {run.job_id for run in runs})
     if asked.worker is None:

@@ -33,7 +33,7 @@ def wait_command(asked: Asked, limit: int) -> None:
     Of starts in the window, and of waits that go on at its end.
     """
     with replaying(asked) as replay:
-        found = _found(replay)
+        found = waits_found(replay)
         if asked.as_json:
             print_records(asked, replay, map(_record, found))
         else:
@@ -44,7 +44,7 @@ def wait_command(asked: Asked, limit: int) -> None:
     finish(0)
 
 
-def _found(replay: Replay) -> Iterator[Wait]:
+def waits_found(replay: Replay) -> Iterator[Wait]:
     """The waits of the jobs asked about that ended in the window, or go on at its end."""
     asked, chosen = replay.choice, set[UUID]()
     known = replay.since - LOOK_BACK

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from pathlib import Path
 
 import click
 
-from ....projections.replay.runs import Run, runs_of
+from ....projections.replay.runs import Run
 from ....projections.replay.timeline import MARKS, Slot, draw, slots, trace_events
 from ....projections.replay.workers import Slow, Work, Workforce, workforce
 from ....projections.wording import count
-from ..output import FINDING, finish, plain, print_table
+from ..output import FINDING, finish, plain, print_table, save
 from .asking import Asked, Replay, common, replaying
 from .showing import Record, length, print_records, run_record, stamp
 
@@ -28,12 +28,7 @@ def workers_command(asked: Asked) -> None:
     Exit 1 when one was.
     """
     with replaying(asked) as replay:
-        # Who is slow shows beside the others only.
-        whole = workforce(_runs(replay), replay.facts(), replay.until)
-        found = Workforce(
-            {name: work for name, work in whole.work.items() if replay.choice.of_worker(name)},
-            tuple(each for each in whole.slow if replay.choice.of_worker(each.worker)),
-        )
+        found = work_found(replay, replay.runs())
         if asked.as_json:
             print_records(asked, replay, _records(found))
         else:
@@ -41,12 +36,18 @@ def workers_command(asked: Asked) -> None:
     finish(FINDING if found.slow else 0)
 
 
-def _runs(replay: Replay) -> Iterator[Run]:
-    """The runs that touch the window, of any worker."""
-    for life in replay.lives():
-        for run in runs_of(life):
-            if run.ended is None or run.ended >= replay.since:
-                yield run
+def work_found(replay: Replay, runs: Iterable[Run]) -> Workforce:
+    """What the workers asked about did.  Who is slow shows beside the others only."""
+    whole = workforce(touching(runs, replay), replay.facts(), replay.until)
+    return Workforce(
+        {name: work for name, work in whole.work.items() if replay.choice.of_worker(name)},
+        tuple(each for each in whole.slow if replay.choice.of_worker(each.worker)),
+    )
+
+
+def touching(runs: Iterable[Run], replay: Replay) -> Iterator[Run]:
+    """Those of the runs that touch the window, of any worker."""
+    return (run for run in runs if run.ended is None or run.ended >= replay.since)
 
 
 def _show(found: Workforce) -> None:
@@ -115,10 +116,12 @@ def _slow(slow: Slow) -> Record:
 def timeline_command(asked: Asked, trace: Path | None) -> None:
     """The runs of every worker, slot by slot."""
     with replaying(asked) as replay:
-        found = slots(run for run in _runs(replay) if replay.choice.of_worker(run.worker))
+        found = slots(
+            run for run in touching(replay.runs(), replay) if replay.choice.of_worker(run.worker)
+        )
         if trace is not None:
             events = list(trace_events(found, replay.until))
-            trace.write_text(json.dumps({"traceEvents": events}, default=plain), "utf-8")
+            save(trace, json.dumps({"traceEvents": events}, default=plain))
         if asked.as_json:
             print_records(asked, replay, _slot_records(found))
         else:

@@ -64,6 +64,36 @@ def test_a_worker_of_other_queues_is_nobody() -> None:
     assert explained(log(life), *others) == [{"no worker": 29, "dispatch": 1}]
 
 
+@pytest.mark.acceptance("E08")
+def test_nobody_had_a_handler() -> None:
+    life = Life().enqueue().lease(30, "w2")
+    other = started(-9, names=("send", "other"))
+    new = started(20, "w2", names=("send", "sync_page"))
+    assert explained(log(life), other, new) == [{"no handler": 20, "dispatch": 10}]
+    assert explained(log(life), other, stopped(5), new) == [
+        {"no worker": 15, "no handler": 5, "dispatch": 10}
+    ]
+
+
+def test_a_worker_of_an_older_release_may_have_had_the_handler() -> None:
+    life = Life().enqueue().lease(30, "w2")
+    lines = started(-9), started(20, "w2", names=("sync_page",))
+    assert explained(log(life), *lines) == [{"dispatch": 30}]
+
+
+def test_a_free_slot_of_a_worker_without_the_handler_is_none() -> None:
+    events = count(1)
+    long = Life(events).enqueue(number=1).lease(0).complete(20)
+    send = Life(events).enqueue(1, number=2, name="send").lease(5, "w2")
+    late = Life(events).enqueue(2, number=3).lease(21)
+    workers = started(-9, names=("sync_page",)), started(-9, "w2", 9, names=("send",))
+    assert explained(log(long, send, late), *workers) == [
+        {},
+        {"dispatch": 4},
+        {"busy": 18, "dispatch": 1},
+    ]
+
+
 def test_a_dead_worker_counts_until_it_is_found_dead() -> None:
     events = count(1)
     killed = Life(events).enqueue(number=1).lease(1).expire(31)

@@ -20,6 +20,7 @@ from tests.support.lives import Life, at, item
 
 WORKERS = ("w1", "w2", "w3")
 QUEUES = ("default", "mail")
+NAMES = ("sync_page", "send", "unheard_of")
 #: A grid that is finer than a second, with ties.
 MOMENTS = st.integers(0, 240).map(lambda quarter: quarter / 4)
 STEPS = st.integers(1, 40).map(lambda quarter: quarter / 4 + 0.000_001)
@@ -76,8 +77,9 @@ def audit(draw: st.DrawFn) -> list[AuditLine]:
     lines: list[AuditLine] = []
     for worker in draw(st.sets(WORKER)):
         queues = draw(st.sets(st.sampled_from(QUEUES), min_size=1))
-        begin = draw(MOMENTS) - 10
-        lines.append(started(begin, worker, draw(st.integers(1, 3)), tuple(sorted(queues))))
+        begin, capacity = draw(MOMENTS) - 10, draw(st.integers(1, 3))
+        names = draw(st.none() | st.sets(st.sampled_from(NAMES)).map(tuple))
+        lines.append(started(begin, worker, capacity, tuple(sorted(queues)), names))
         if draw(st.booleans()):
             end = begin + draw(MOMENTS) + 0.25
             lines.append(draw(st.sampled_from((stopped, died)))(end, worker))
@@ -115,11 +117,12 @@ RUNS = st.lists(
 )
 
 
-@given(RUNS, audit(), st.sampled_from(QUEUES), MOMENTS, MOMENTS)
+@given(RUNS, audit(), st.sampled_from(QUEUES), st.sampled_from(NAMES), MOMENTS, MOMENTS)
 def test_capacity_is_what_a_slow_count_gives(
     runs: list[tuple[str, str, float, float | None]],
     lines: list[AuditLine],
     queue: str,
+    name: str,
     one: float,
     other: float,
 ) -> None:
@@ -133,20 +136,21 @@ def test_capacity_is_what_a_slow_count_gives(
         end = None if until is None else micros(at(until))
         stints.add(worker, name, micros(at(since)), end)
     begin, over = sorted((one, other))
-    split = Capacity(facts, stints).split(queue, micros(at(begin)), micros(at(over)))
-    counted = {"none": 0, "busy": 0, "free": 0}
+    split = Capacity(facts, stints).split(queue, name, micros(at(begin)), micros(at(over)))
+    counted = {"none": 0, "unhandled": 0, "busy": 0, "free": 0}
     for quarter in range(round(begin * 4), round(over * 4)):
-        counted[_room(lines, whole, queue, quarter / 4 + 0.125)] += 250_000
+        counted[_room(lines, whole, (queue, name), quarter / 4 + 0.125)] += 250_000
     assert split._asdict() == counted
 
 
 def _room(
     lines: list[AuditLine],
     runs: list[tuple[str, str, float, float | None]],
-    queue: str,
+    place: tuple[str, str],
     now: float,
 ) -> str:
     """The same by looking at everything again at one moment."""
+    queue, name = place
     here = at(0) + timedelta(seconds=now)
     running = [
         (worker, name)
@@ -164,6 +168,9 @@ def _room(
     ]
     if not serving:
         return "none"
+    able = [each for each in serving if name in each.detail.get("names", [name])]
+    if not able:
+        return "unhandled"
     limits = [
         each.detail["limit"]
         for each in past
@@ -173,6 +180,6 @@ def _room(
         return "busy"
     free = any(
         sum(worker == each.worker for worker, _ in running) < each.detail["capacity"]
-        for each in serving
+        for each in able
     )
     return "free" if free else "busy"
