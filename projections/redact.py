@@ -180,6 +180,10 @@ def _queues(redaction: Redaction, value: Any) -> list[str]:
     return [redaction.queue(str(each)) for each in value]
 
 
+def _names(redaction: Redaction, value: Any) -> list[str]:
+    return [redaction.name(str(each)) for each in value]
+
+
 def _worker(redaction: Redaction, value: Any) -> str:
     return redaction.worker(str(value))
 
@@ -190,6 +194,7 @@ AUDIT: Mapping[str, Mapping[str, Callable[[Redaction, Any], Any]]] = {
         "name": _worker,
         "capacity": _kept,
         "queues": _queues,
+        "names": _names,
         "code_version": _kept,
     },
     "worker_died": {"noticed_by": _worker},

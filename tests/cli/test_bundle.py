@@ -95,6 +95,22 @@ def test_a_redacted_file_answers_too(
 
 
 @pytest.mark.acceptance("E10")
+@pytest.mark.parametrize(
+    "words",
+    [("incident", "--out", "report.html"), ("simulate", "--set", "concurrency=1")],
+    ids=["incident", "simulate"],
+)
+def test_reports_and_simulations_need_no_database_either(
+    leasebook: Leasebook, dsn: str, folder: Path, words: tuple[str, ...]
+) -> None:
+    export(leasebook, dsn, "incident.zip", *EVERYTHING)
+    live = leasebook(*words, *WINDOW, "--dsn", dsn)
+    filed = leasebook(*words, *WINDOW, "--bundle", "incident.zip", env=NOWHERE)
+    assert filed.code == live.code
+    assert len(filed.out.splitlines()) == len(live.out.splitlines())
+
+
+@pytest.mark.acceptance("E10")
 def test_a_bundle_holds_no_value(leasebook: Leasebook, dsn: str, folder: Path) -> None:
     secrets = ("a.md", "row 7", "'x'")
     export(leasebook, dsn, "values.zip", "--with-values")
