@@ -90,14 +90,6 @@ class TakeLease:
 
 
 @frozen
-class Block:
-    """Let a waiting job wait for the end of an earlier one, ``by``, too."""
-
-    at: datetime
-    by: UUID
-
-
-@frozen
 class Unblock:
     """Let a blocked job, or one that failed because its parent had, be due again."""
 
@@ -206,7 +198,6 @@ Command: TypeAlias = (
     | CloseGroup
     | Reschedule
     | TakeLease
-    | Block
     | Unblock
     | Renew
     | StartEffect
@@ -225,7 +216,6 @@ COMMANDS: tuple[type[Command], ...] = (
     CloseGroup,
     Reschedule,
     TakeLease,
-    Block,
     Unblock,
     Renew,
     StartEffect,

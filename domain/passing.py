@@ -10,8 +10,9 @@ Instants are those of the database.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable, Set
 from datetime import datetime, timedelta
+from typing import Generic, TypeVar
 
 from attrs import define, evolve, field, frozen
 
@@ -23,6 +24,10 @@ PATIENCE_SECONDS_MAX = 1.0
 VAIN_SECONDS_MAX = 30.0
 #: Keys that are remembered; those beyond are asked for once more.
 KEYS_MAX = 1_000
+#: After a wait in vain nobody is waited for, for so many times the longest wait.
+CALM_SHARE = 9.0
+
+K = TypeVar("K", bound=Hashable)
 
 
 @frozen
@@ -38,24 +43,30 @@ class _Refused:
 
 
 @define
-class Passing:
-    """What one worker remembers of keys."""
+class Passing(Generic[K]):
+    """What one worker remembers of keys, or of jobs that others come after."""
 
-    _refused: dict[str, _Refused] = field(factory=dict[str, _Refused])
-    _settled: dict[str, int] = field(factory=dict[str, int])
-    _tries: dict[str, int] = field(factory=dict[str, int])
+    _refused: dict[K, _Refused] = field(factory=dict[K, _Refused])
+    _settled: dict[K, int] = field(factory=dict[K, int])
+    _tries: dict[K, int] = field(factory=dict[K, int])
+    _calm_until: datetime | None = None
 
     @property
-    def settled(self) -> dict[str, int]:
+    def settled(self) -> dict[K, int]:
         """The numbers up to which no producer of a key can come any more."""
         return self._settled
 
-    def keys(self, at: datetime) -> tuple[str, ...]:
+    def keys(self, at: datetime) -> tuple[K, ...]:
         """The keys to be left out now."""
         refused = self._refused.items()
         return tuple(key for key, each in refused if each.until > at or each.wait_at <= at)
 
-    def refused(self, keys: Iterable[str], at: datetime) -> None:
+    def told(self, known: Set[K], refused: Set[K], at: datetime) -> None:
+        """Of some it is ``known`` who is next, and of others not."""
+        self.served(known - refused)
+        self.refused(refused, at)
+
+    def refused(self, keys: Iterable[K], at: datetime) -> None:
         """These could not be served; again after a pause that doubles."""
         for key in keys:
             last = self._refused.pop(key, None)
@@ -66,26 +77,32 @@ class Passing:
         while len(self._refused) > KEYS_MAX:
             self._forget(next(iter(self._refused)))
 
-    def served(self, keys: Iterable[str]) -> None:
+    def served(self, keys: Iterable[K]) -> None:
         """Of these it is known who is next."""
         for key in keys:
             if key in self._refused:
                 self._forget(key)
 
-    def impatient(self, at: datetime) -> tuple[str, float] | None:
-        """A key that is worth waiting for, and for how many seconds at most."""
+    def impatient(self, at: datetime) -> tuple[K, float] | None:
+        """A key that is worth waiting for, and for how many seconds at most.
+
+        However many there are: waiting in vain takes a tenth of the time.
+        """
+        if self._calm_until is not None and at < self._calm_until:
+            return None
         for key, each in self._refused.items():
             if max(each.wait_at, each.until) <= at:
                 patience = PATIENCE_SECONDS_FIRST * 2.0 ** min(self._tries.get(key, 0), 10)
                 return key, min(PATIENCE_SECONDS_MAX, patience)
         return None
 
-    def waited(self, key: str, newest: int | None, at: datetime) -> None:
+    def waited(self, key: K, newest: int | None, at: datetime) -> None:
         """``key`` is settled up to ``newest``; None: its producers were still there."""
         pause = IMPATIENT_SECONDS
         if newest is None:
             tries = self._tries[key] = self._tries.get(key, 0) + 1
             pause = min(VAIN_SECONDS_MAX, pause * 2.0 ** min(tries, 10))
+            self._calm_until = at + timedelta(seconds=PATIENCE_SECONDS_MAX * CALM_SHARE)
         else:
             self._tries.pop(key, None)
             self._settled.pop(key, None)
@@ -96,6 +113,6 @@ class Passing:
             wait_at = at + timedelta(seconds=pause)
             self._refused[key] = evolve(self._refused[key], wait_at=wait_at)
 
-    def _forget(self, key: str) -> None:
+    def _forget(self, key: K) -> None:
         del self._refused[key]
         self._tries.pop(key, None)

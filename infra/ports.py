@@ -48,7 +48,7 @@ class Claim:
     handlers for; at most ``limit`` jobs, of which at most ``suspects`` were interrupted before.
     ``since`` is the remembered floor of ``due_at``, None for a full sweep; it does not hold for
     suspects, who wait below it for their turn.  Jobs with one of the ordering keys ``without`` are
-    left out.
+    left out, and those that come after one of ``parents``.
     """
 
     queues: tuple[str, ...]
@@ -57,6 +57,7 @@ class Claim:
     suspects: int
     since: datetime | None = None
     without: tuple[str, ...] = ()
+    parents: tuple[UUID, ...] = ()
 
 
 @frozen
@@ -65,6 +66,14 @@ class KeyArrivals:
 
     open_group: Job | None
     arrivals: tuple[Arrival, ...]
+
+
+@frozen
+class Waiting:
+    """Jobs that wait for others, and whether all there are could be had."""
+
+    jobs: Sequence[Job]
+    reached: bool
 
 
 @frozen(order=True)
@@ -155,15 +164,15 @@ class Transaction(Protocol):
         """The jobs that have ended in this transaction and that others wait for, each once."""
         ...
 
-    def waiting(self, blockers: Sequence[UUID], parents: Sequence[UUID]) -> Sequence[Job]:
+    def waiting(self, blockers: Sequence[UUID], parents: Sequence[UUID]) -> Waiting:
         """The jobs that ``blockers`` block, and those blocked or held that come after ``parents``.
 
-        They are locked in order of id, waited for if need be.
+        They are locked in order of id; what others hold is left out.
         """
         ...
 
     def stranded(self, limit: int) -> Sequence[Job]:
-        """Blocked jobs whose blocker has no row any more, locked; there should be none."""
+        """Blocked jobs whose blocker has ended or is held for good, locked."""
         ...
 
     def overdue(self, limit: int) -> Sequence[Job]:

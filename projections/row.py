@@ -17,7 +17,7 @@ from ..domain.values import OnExhausted, OnExpired, OnHold, Outcome
 
 #: The layout below.  A worker leaves rows of a newer format alone.
 FORMAT = 2
-#: The layout of rows that release 0.1 understands: without order, effects and aborts.
+#: The first layout: without order, effects and aborts.
 FORMAT_PLAIN = 1
 
 #: When a blocked job is due, for whoever looks for due jobs: not while it is blocked.
@@ -117,10 +117,14 @@ def spec_row(spec: JobSpec) -> SpecRow:
 
 def format_of(job: Job) -> int:
     """The oldest layout that holds all there is to know of the job."""
-    spec = job.spec
+    return FORMAT if job.effects else format_of_spec(job.spec)
+
+
+def format_of_spec(spec: JobSpec) -> int:
+    """The oldest layout that holds all there is to know of a new job."""
     ordered = spec.ordering_key is not None or spec.after is not None
     aborts = spec.policy.on_expired is OnExpired.ABORT
-    return FORMAT if ordered or aborts or job.effects else FORMAT_PLAIN
+    return FORMAT if ordered or aborts else FORMAT_PLAIN
 
 
 def state_row(job: Job) -> StateRow | None:
@@ -141,6 +145,14 @@ def state_row(job: Job) -> StateRow | None:
         token, worker, started_at, job.items, job.outcome,
         job.blocked_by, blocked_due, job.effects,
     )  # fmt: skip
+
+
+def due_of(due_at: datetime, blocked_due: datetime | None) -> datetime:
+    """When the job of a row is due.
+
+    A blocked row whose time has been set since was moved by a release that knows of no blocks.
+    """
+    return due_at if blocked_due is None or due_at < NEVER else blocked_due
 
 
 def to_row(job: Job) -> Row | None:
@@ -193,7 +205,7 @@ def from_row(spec: SpecRow, state: StateRow) -> Job:
         State(state.state),
         state.version,
         state.at,
-        state.blocked_due or state.due_at,
+        due_of(state.due_at, state.blocked_due),
         state.starts,
         state.attempts,
         state.interruptions,

@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import assert_never
 
 from ..commands import (
-    Block,
     CloseGroup,
     Command,
     Complete,
@@ -57,8 +56,6 @@ def decide(job: Job | None, command: Command) -> tuple[Event, ...]:
             return moving.reschedule(job, command)
         case TakeLease():
             return lease.take(job, command)
-        case Block():
-            return waiting.block(job, command)
         case Unblock():
             return waiting.unblock(job, command)
         case Renew():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from ..commands import Block, ExpireLease, Renew, TakeLease
+from ..commands import ExpireLease, Renew, TakeLease
 from ..errors import IllegalTransition, NotDue
 from ..events import Event, Failed, Heartbeat, Leased, LeaseExpired
 from ..job import Job
@@ -30,12 +30,12 @@ def take(job: Job | None, command: TakeLease) -> tuple[Event, ...]:
     job = existing(job, "lease")
     if job.state not in WAITING:
         raise IllegalTransition(job.id, "lease", job.state, "Only a waiting job can be leased.")
-    if job.blocked_by is not None:
-        state = f"blocked behind job {job.blocked_by}"
-        raise IllegalTransition(job.id, "lease", state, "That one must end first.")
     at = moment(job, command.at)
     if job.due_at > at:
         raise NotDue(job.id, "lease", job.due_at.isoformat(), at.isoformat())
+    if job.blocked_by is not None:
+        # An earlier release has moved it, and knows of no blocks.
+        return block(job, at, job.blocked_by)
     spec = job.spec
     if spec.expires_at is not None and spec.expires_at <= at and job.state is not State.RETRY_WAIT:
         note = f"still waiting when it expired at {spec.expires_at.isoformat()}"
@@ -43,7 +43,7 @@ def take(job: Job | None, command: TakeLease) -> tuple[Event, ...]:
     if command.parent_failed:
         return orphaned(at)
     if command.behind is not None:
-        return block(job, Block(at, command.behind))
+        return block(job, at, command.behind)
     until = at + timedelta(seconds=spec.policy.lease)
     return (Leased(at, command.worker, until, job.starts + 1),)
 

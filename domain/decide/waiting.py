@@ -3,28 +3,27 @@
 from __future__ import annotations
 
 from datetime import datetime
+from uuid import UUID
 
-from ..commands import Block, Unblock
-from ..errors import IllegalTransition
+from ..commands import Unblock
 from ..events import Blocked, Event, Failed, GroupClosed, Unblocked
 from ..job import Job
-from ..states import WAITING, State
+from ..states import State
 from ..values import CloseReason, Outcome
 from .guard import existing, moment
 
 PARENT_FAILED = "the job that it comes after has failed"
 
 
-def block(job: Job | None, command: Block) -> tuple[Event, ...]:
-    """Wait for an earlier job; a group that must is closed first, so that its items are settled."""
-    job = existing(job, "block")
-    if job.state not in WAITING:
-        raise IllegalTransition(job.id, "block", job.state, "Only a waiting job can be blocked.")
-    at = moment(job, command.at)
-    blocked = Blocked(at, command.by)
+def block(job: Job, at: datetime, by: UUID) -> tuple[Event, ...]:
+    """A waiting job waits for an earlier one, too.
+
+    A group that must is closed first, so that its items are settled.
+    """
+    blocked = Blocked(at, by)
     if job.state is State.GROUPED:
         return (GroupClosed(at, CloseReason.BLOCKED, min(at, job.due_at)), blocked)
-    return () if job.blocked_by == command.by else (blocked,)
+    return (blocked,)
 
 
 def unblock(job: Job | None, command: Unblock) -> tuple[Event, ...]:

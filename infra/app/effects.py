@@ -20,7 +20,7 @@ from ...domain.job import Job
 from ...domain.values import EffectKind, Json
 from .errors import EffectUnfinished
 from .failures import rejection
-from .redaction import reason_text
+from .redaction import reason_text, redact
 from .results import encode_receipt
 from .writing import UNSTAMPED, EffectCommand
 
@@ -63,7 +63,8 @@ class Effect:
 
     def __init__(self, run: Run, key: str, destination: str) -> None:
         self.key = key
-        self.destination = destination
+        # It is in every text about the effect.
+        self.destination = redact(destination)
         self._run = run
         self._open = False
         self._before = False

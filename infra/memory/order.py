@@ -71,3 +71,14 @@ def waiting_rows(
         )
     ]
     return sorted(found, key=lambda row: row.spec.id)
+
+
+def is_stranded(session: Session, row: StoredJob) -> bool:
+    """Whether the job is blocked by one that has ended, or is held and will not end by itself."""
+    if row.state.blocked_by is None:
+        return False
+    blocker = session.jobs.get(row.state.blocked_by)
+    if blocker is None:
+        return True
+    is_parent = blocker.spec.id == row.spec.after
+    return blocker.state.held and (is_parent or blocker.spec.on_hold is not None)

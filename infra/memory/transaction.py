@@ -21,8 +21,8 @@ from ...domain.states import ENDED, State
 from ...projections.depth import Depth, Tally, depth
 from ...projections.row import from_row, to_row
 from ..codec import encode
-from ..ports import Claim, DataRefused, Evidence, KeyArrivals
-from .order import ahead, waiting_rows
+from ..ports import Claim, DataRefused, Evidence, KeyArrivals, Waiting
+from .order import ahead, is_stranded, waiting_rows
 from .picking import by_key, due_jobs, group_of, leased_jobs, open_groups, take_free
 from .reading import arrival, recorded
 from .session import Session
@@ -139,23 +139,17 @@ class MemoryTransaction:
         return ended
 
     @statement
-    def waiting(self, blockers: Sequence[UUID], parents: Sequence[UUID]) -> Sequence[Job]:
+    def waiting(self, blockers: Sequence[UUID], parents: Sequence[UUID]) -> Waiting:
         """The jobs that ``blockers`` block, and those blocked or held that come after others."""
         found = waiting_rows(self.session.jobs.values(), blockers, parents)
-        for row in found:
-            self.session.lock("job", row.spec.id)
+        locked = [row for row in found if self._try_row(row)]
         self.session.read_time()
-        return self._jobs(found)
+        return Waiting(self._jobs(locked), reached=len(locked) == len(found))
 
     @statement
     def stranded(self, limit: int) -> Sequence[Job]:
-        """Blocked jobs whose blocker has no row any more, locked; there should be none."""
-        rows = [
-            row
-            for row in self.session.jobs.values()
-            if row.state.blocked_by is not None
-            and self.session.jobs.get(row.state.blocked_by) is None
-        ]
+        """Blocked jobs whose blocker has ended or is held for good, locked."""
+        rows = [row for row in self.session.jobs.values() if is_stranded(self.session, row)]
         self.session.read_time()
         return self._jobs(islice(filter(self._try_row, rows), limit))
 

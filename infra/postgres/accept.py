@@ -12,6 +12,7 @@ from typing import TypeAlias
 from attrs import evolve as replace
 
 from ...domain.ordering import check_keys, unknown_parent
+from ...projections.row import format_of_spec
 from ..caller_ports import Order, Receipt
 from ..documents import encode_spec
 from .accept_keys import accept_keyed, is_keyed
@@ -21,7 +22,7 @@ from .accept_parts import Refused, chunks, explain, job_columns, parts
 from .accept_parts import Row as Row
 from .accept_requests import adopt, recall
 from .holders import moment_of
-from .rows import texts, uuids
+from .rows import numbers, texts, uuids
 from .schema.name import Schema
 from .statements import enqueue, order
 
@@ -107,6 +108,7 @@ def _jobs(schema: Schema, orders: Sequence[Order]) -> Asking[list[Receipt]]:
 def _items(schema: Schema, orders: Sequence[Order]) -> Asking[list[Receipt]]:
     parameters: dict[str, object] = {
         "schema": schema.name,
+        "formats": numbers([format_of_spec(each.spec) for each in orders]),
         "items": texts([each.spec.args for each in orders]),
         # The argument of a grouped job is its items, which come beside the spec.
         "specs": texts([encode_spec(replace(each.spec, args="null")) for each in orders]),

@@ -12,6 +12,7 @@ from attrs import evolve as replace
 from ...domain.commands import Enqueue
 from ...domain.decide import decide
 from ...domain.events import Enqueued
+from ...projections.row import format_of_spec
 from ..caller_ports import Order
 from ..codec import KINDS
 from ..documents import encode_spec
@@ -68,6 +69,7 @@ def job_columns(
         "ids": uuids([each.spec.id for each in orders]),
         "run_ats": times([each.run_at for each in orders]),
         "delays": numbers([timedelta(seconds=each.delay) // MICROSECOND for each in orders]),
+        "formats": numbers([format_of_spec(each.spec) for each in orders]),
         "data": texts(
             [encode_spec(each.spec, one) for each, one in zip(orders, behind, strict=True)]
         ),

@@ -72,4 +72,6 @@ def _quiet(ask: Ask, schema: Schema, jobs: Sequence[Job]) -> set[str]:
     ask(lambda _: f"savepoint {SAVEPOINT}", {})
     rows = ask(order.try_keys, {"keys": texts(keys), "schema": schema.name})
     ask(lambda _: f"rollback to savepoint {SAVEPOINT}", {})
+    # What is written inside of one would be a subtransaction's.
+    ask(lambda _: f"release savepoint {SAVEPOINT}", {})
     return {key for (key,) in rows}

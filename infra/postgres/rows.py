@@ -17,6 +17,7 @@ from ...domain.job import Group, Job, JobSpec, Lease, Policy
 from ...domain.log import Recorded
 from ...domain.states import State
 from ...domain.values import OnExhausted, OnExpired, OnHold, Outcome
+from ...projections.row import due_of
 from ..codec import EventRow, decode
 from ..documents import decode_effects
 from ..ports import DataRefused
@@ -77,7 +78,7 @@ def job_of(row: Sequence[Any]) -> Job:
         STATES[state],
         version,
         at,
-        due_at if blocked_due is None else blocked_due,
+        due_at if blocked_due is None else due_of(due_at, blocked_due),
         starts,
         attempts,
         interruptions,

@@ -17,7 +17,7 @@ from ...domain.states import ENDED, State
 from ...projections.depth import Depth, Tally, depth
 from ...projections.row import FORMAT, state_row
 from ..codec import KINDS
-from ..ports import Claim, Evidence, KeyArrivals
+from ..ports import Claim, Evidence, KeyArrivals, Waiting
 from . import batches, order
 from .arrivals import arrival_of
 from .connection import Link, Row
@@ -99,15 +99,18 @@ class PostgresTransaction:
         """Due waiting jobs in claim order, locked; what others hold is left out."""
         if wanted.limit <= 0 or not wanted.queues or not wanted.names:
             return ()
+        passed: dict[str, str] = {}
+        if wanted.without or wanted.parents:
+            passed = {"without": texts(wanted.without), "parents": uuids(wanted.parents)}
         rows = self._ask(
-            pick.claim_others if wanted.without else pick.claim,
+            pick.claim_others if passed else pick.claim,
             {
                 "queues": texts(wanted.queues),
                 "names": texts(wanted.names),
                 "since": NO_FLOOR if wanted.since is None else wanted.since,
                 "limit": wanted.limit,
                 "suspects": max(0, wanted.suspects),
-                **({"without": texts(wanted.without)} if wanted.without else {}),
+                **passed,
                 "format": FORMAT,
             },
         )
@@ -160,10 +163,12 @@ class PostgresTransaction:
         ended, self._waited_for = self._waited_for, []
         return ended
 
-    def waiting(self, blockers: Sequence[UUID], parents: Sequence[UUID]) -> Sequence[Job]:
+    def waiting(self, blockers: Sequence[UUID], parents: Sequence[UUID]) -> Waiting:
         """The jobs that ``blockers`` block, and those blocked or held that come after others."""
         params = {"blockers": uuids(blockers), "parents": uuids(parents)}
-        return self._jobs(self._ask(ordering.waiting, params))
+        rows = self._ask(ordering.waiting, params)
+        found, locked = rows[0][0], [row[1:] for row in rows if row[2] is not None]
+        return Waiting(self._jobs(locked), reached=len(locked) == found)
 
     def stranded(self, limit: int) -> Sequence[Job]:
         """Blocked jobs whose blocker has no row any more, locked; there should be none."""

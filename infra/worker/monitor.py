@@ -98,6 +98,10 @@ class Monitor:
         store = self.store()
         try:
             free_stranded(store)
+        except StoreUnavailable:
+            return
+        except Exception as error:
+            trouble.error("blocked jobs cannot be looked after", error=describe(error))
         finally:
             with suppress(StoreUnavailable):
                 store.close()

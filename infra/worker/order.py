@@ -6,12 +6,14 @@ the same statement it would miss who came to wait while it stood at the row's lo
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from uuid import UUID
 
 from attrs import frozen
 
 from ...domain.commands import CloseGroup, TakeLease, Unblock
 from ...domain.decide import change
+from ...domain.errors import LeasebookError
 from ...domain.job import Job
 from ...domain.log import Change
 from ...domain.ordering import is_lined, lets_go_on, succeeded
@@ -39,7 +41,13 @@ class Lined:
     passed: Sequence[Job] = ()
 
 
-def line_up(tx: Transaction, picked: Sequence[Job], worker: str, keys: Passing) -> Lined:
+def line_up(
+    tx: Transaction,
+    picked: Sequence[Job],
+    worker: str,
+    keys: Passing[str],
+    parents: Passing[UUID],
+) -> Lined:
     """Ask for those with an ordering key or a parent who stands before them."""
     lined = [job for job in picked if is_lined(job)]
     if not lined:
@@ -60,39 +68,81 @@ def line_up(tx: Transaction, picked: Sequence[Job], worker: str, keys: Passing) 
         else:
             take = TakeLease(tx.at, worker, ahead.behind, ahead.parent_failed)
             waits.append(change(job, take))
-    refused = {job.spec.ordering_key for job in passed}
-    known = {job.spec.ordering_key for job in lined if job.id in found}
-    keys.served(key for key in known - refused if key is not None)
-    keys.refused((key for key in refused if key is not None), tx.at)
+    known = [job for job in lined if job.id in found]
+    keys.told(_keys(known), _keys(passed), tx.at)
+    parents.told(_parents(known), _parents(passed), tx.at)
     return Lined(ready, waits, passed)
 
 
-def go_on(tx: Transaction) -> tuple[Change, ...]:
-    """Let those go on who waited for what has ended in this transaction."""
+def _keys(jobs: Sequence[Job]) -> set[str]:
+    return {job.spec.ordering_key for job in jobs if job.spec.ordering_key is not None}
+
+
+def _parents(jobs: Sequence[Job]) -> set[UUID]:
+    """The parents of jobs that have no ordering key beside."""
+    return {
+        job.spec.after
+        for job in jobs
+        if job.spec.after is not None and job.spec.ordering_key is None
+    }
+
+
+def taken(job: Job, take: TakeLease) -> Change | None:
+    """The change that leases a job, None for one whose row says what cannot be.
+
+    No row can stop a worker; this one is told of and left where it stands.
+    """
+    try:
+        return change(job, take)
+    except LeasebookError as error:
+        log.error("job cannot be leased", job=str(job.id), name=job.spec.name, error=str(error))
+        return None
+
+
+@frozen
+class Freed:
+    """Who goes on, and the jobs that have ended and are still waited for: ``owed`` a later try."""
+
+    changes: tuple[Change, ...] = ()
+    owed: tuple[Job, ...] = ()
+
+
+def go_on(tx: Transaction, owed: Sequence[Job] = ()) -> Freed:
+    """Let those go on who waited for what has ended in this transaction, or was ``owed`` before.
+
+    Nobody is waited for here: whose row somebody else holds is left for the next time.
+    """
     freed: list[Change] = []
-    # A job that fails because its parent has may itself be waited for.
-    while ended := tx.waited_for():
-        freed += _unblock(tx, ended)
-    return tuple(freed)
+    left: list[Job] = []
+    ended: Sequence[Job] = (*owed, *tx.waited_for())
+    while ended:
+        parents = {job.id: job for job in ended}
+        waiting = tx.waiting(sorted(job.id for job in ended if lets_go_on(job)), sorted(parents))
+        if not waiting.reached:
+            left += parents.values()
+        changes = [change(job, Unblock(tx.at)) for job in waiting.jobs if _goes_on(job, parents)]
+        changes = [each for each in changes if each.events]
+        missed = tx.append(changes) if changes else ()
+        assert not missed, "who waits is locked before it is let go on"
+        freed += changes
+        # A job that fails because its parent has may itself be waited for.
+        ended = tx.waited_for()
+    return Freed(tuple(freed), tuple(left))
 
 
-def _unblock(tx: Transaction, ended: Sequence[Job]) -> list[Change]:
-    parents = {job.id: job for job in ended}
-    waiting = tx.waiting(sorted(job.id for job in ended if lets_go_on(job)), sorted(parents))
-    changes: list[Change] = []
-    for job in waiting:
-        parent = None if job.spec.after is None else parents.get(job.spec.after)
-        if job.state is State.FAILED and (parent is None or not succeeded(parent)):
-            continue
-        changes.append(change(job, Unblock(tx.at)))
-    changes = [each for each in changes if each.events]
-    missed = tx.append(changes) if changes else ()
-    assert not missed, "who waits is locked before it is let go on"
-    return changes
+def _goes_on(job: Job, ended: Mapping[UUID, Job]) -> bool:
+    """One that has failed because its parent had goes on only when that one has succeeded."""
+    if job.state is not State.FAILED:
+        return True
+    parent = None if job.spec.after is None else ended.get(job.spec.after)
+    return parent is not None and succeeded(parent)
 
 
 def free_stranded(store: Store) -> None:
-    """Let jobs go on whose blocker has no row any more.  There should be none: each is a bug."""
+    """Let jobs go on whose blocker has ended without telling them.
+
+    It was ended by an earlier release, or by a worker that died before it could reach them.
+    """
     with store.transaction() as tx:
         if not tx.lead("stranded"):
             return
@@ -101,8 +151,8 @@ def free_stranded(store: Store) -> None:
         if changes:
             tx.append(changes)
     for job in stranded:
-        log.error(
-            "blocked job had nobody to wait for; this is a bug of leasebook or an older release",
+        log.warning(
+            "blocked job had nobody to wait for and goes on",
             job=str(job.id),
             name=job.spec.name,
             blocked_by=str(job.blocked_by),

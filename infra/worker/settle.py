@@ -24,7 +24,7 @@ from ...domain.commands import CompleteEffect, StartEffect
 from ...domain.decide import change
 from ...domain.errors import EffectRefused, LeasebookError, StaleLease, UnknownEvent
 from ...domain.events import Completed, Failed, Released, RetryScheduled
-from ...domain.evolve import fold
+from ...domain.evolve import evolve, fold
 from ...domain.job import Job
 from ...domain.log import Change, already_recorded
 from ...domain.values import ReleaseReason
@@ -71,15 +71,20 @@ class Settled:
     )
 
 
-def settle(tx: Transaction, entries: Sequence[Entry], worker: str) -> Settled:
-    """Append each entry, in order of job id, and record what had to be refused."""
+def settle(
+    tx: Transaction, entries: Sequence[Entry], worker: str, wary: Set[UUID] = frozenset()
+) -> Settled:
+    """Append each entry, in order of job id, and record what had to be refused.
+
+    Rows of the jobs in ``wary`` are not waited for: somebody held one of them the last time.
+    """
     settled = Settled()
     # UUIDs compare in Python, their numbers at once.
     ordered = sorted(entries, key=lambda each: each.job.id.int)
     # What a run has written comes before its end, whoever was first to tell.
     ordered.sort(key=lambda each: type(each) is Report)
-    given_up = {each.job.id for each in ordered if _is_given_up(each)}
-    if given_up and (held := tx.locked(sorted(given_up))):
+    doubtful = {each.job.id for each in ordered if each.job.id in wary or _is_given_up(each)}
+    if doubtful and (held := tx.locked(sorted(doubtful))):
         settled.locked.extend(each for each in ordered if each.job.id in held)
         ordered = [each for each in ordered if each.job.id not in held]
     over = {(each.job.id, each.token) for each in ordered if isinstance(each, Report)}
@@ -250,7 +255,7 @@ def _told_before(tx: Transaction, report: Report) -> Change | None:
         asked = change(before, command_for(report, tx.at))
         own = isinstance(end.event, Completed) and not isinstance(report.answer, Broke)
         if own or already_recorded(asked, stream):
-            return asked
+            return Change(before, (end.event,), evolve(before, end.event))
     return None
 
 

@@ -24,7 +24,7 @@ from ...domain.values import ReleaseReason
 from ..ports import Claim, DataRefused, Store, StoreUnavailable, Transaction
 from .answers import Entry
 from .isolate import isolated
-from .order import go_on, line_up
+from .order import Freed, go_on, line_up, taken
 from .settings import WorkerSettings
 from .settle import Settled, settle
 
@@ -57,7 +57,7 @@ class Ticked:
 
     ``lost`` are running jobs whose lease is another's by now.  ``inbox_refused`` is the reason when
     the store refused what collecting made of the inbox; the rest of the tick was done without it.
-    ``freed`` jobs had waited for one that has ended.
+    ``freed`` jobs had waited for one that has ended, and others wait for the ``owed`` still.
     """
 
     leased: tuple[Job, ...] = ()
@@ -69,6 +69,7 @@ class Ticked:
     buried: bool = False
     inbox_refused: str | None = None
     freed: int = 0
+    owed: tuple[Job, ...] = ()
 
 
 @define
@@ -76,7 +77,7 @@ class Ticker:
     """One worker's ticks on one store.
 
     ``crowded`` tells that due jobs stand about which this worker must leave alone; ``keys`` are the
-    ordering keys that it passes over for a moment.
+    ordering keys that it passes over for a moment, ``parents`` the jobs whose followers it does.
     """
 
     store: Store
@@ -86,12 +87,20 @@ class Ticker:
     settings: WorkerSettings
     new_id: Callable[[], UUID]
     crowded: bool = False
-    keys: Passing = field(factory=Passing)
+    keys: Passing[str] = field(factory=Passing[str])
+    parents: Passing[UUID] = field(factory=Passing[UUID])
     _doubt: bool = False
     _floor: datetime | None = None
     _base: datetime | None = None
     _turn: int = 0
     _at: datetime | None = None
+    _wary: frozenset[UUID] = frozenset()
+    _owed: tuple[Job, ...] = ()
+
+    @property
+    def owes(self) -> bool:
+        """Whether somebody waits for what has ended and could not be let go on yet."""
+        return bool(self._owed)
 
     @property
     def in_doubt(self) -> bool:
@@ -100,7 +109,7 @@ class Ticker:
 
     def tick(self, ask: Ask) -> Ticked:
         """Run one tick.  Raises StoreUnavailable: then nothing is known, and the reports stay."""
-        if ask.slots > 0:
+        if ask.slots > 0 and not ask.entries:
             self._settle_a_key()
         try:
             with self.store.transaction() as tx:
@@ -110,10 +119,14 @@ class Ticker:
         except BaseException:
             # The commit may have gone through with leases that nobody here knows of.
             self._doubt = True
+            # Perhaps somebody holds a row of theirs.
+            self._wary = frozenset(each.job.id for each in ask.entries)
             # Nor is it known what has been seen of the queue.
             self._floor = self._base = None
             raise
         self._doubt = False
+        self._wary = frozenset(each.job.id for each in ticked.settled.locked)
+        self._owed = ticked.owed
         return ticked
 
     def _settle_a_key(self) -> None:
@@ -124,24 +137,30 @@ class Ticker:
         self.keys.waited(key, self.store.settle_key(key, patience), self._at)
 
     def _steps(self, tx: Transaction, ask: Ask) -> Ticked:
-        settled = settle(tx, ask.entries, self.worker)
+        settled = settle(tx, ask.entries, self.worker, self._wary)
         reconcile = ask.reconcile or self._doubt
         later = (*settled.again, *settled.locked)
         lost = self._reconcile(tx, ask, later) if reconcile else ()
-        freed = go_on(tx)
+        freed = go_on(tx, self._owed)
         if (ask.slots > 0 or reconcile) and not tx.is_alive(self.worker):
             lost = tuple(ask.running)
-            return Ticked(settled=settled, lost=lost, buried=True, freed=len(freed))
+            freed_jobs = len(freed.changes)
+            return Ticked(
+                settled=settled, lost=lost, buried=True, freed=freed_jobs, owed=freed.owed
+            )
         collected, items_left = self._collect(tx) if ask.collect else (0, False)
         leased: tuple[Job, ...] = ()
         ended: tuple[Change, ...] = ()
         more = False
         if ask.slots > 0:
             leased, ended, more = self._lease(tx, ask)
-            freed += go_on(tx) if ended else ()
-        more = more or items_left
+            further = go_on(tx) if ended else Freed()
+            freed = Freed(freed.changes + further.changes, freed.owed + further.owed)
         self._at = tx.at
-        return Ticked(leased, settled, ended, lost, collected, more, freed=len(freed))
+        return Ticked(
+            leased, settled, ended, lost, collected, more or items_left,
+            freed=len(freed.changes), owed=freed.owed,
+        )  # fmt: skip
 
     def _reconcile(self, tx: Transaction, ask: Ask, again: Sequence[Entry]) -> tuple[Job, ...]:
         """Which of the running jobs have lost their lease?
@@ -187,9 +206,9 @@ class Ticker:
         took: list[Change] = []
         passed, full, limit, slots = False, False, ask.slots, ask.slots
         for _ in range(ROUNDS_MAX):
-            without = self.keys.keys(tx.at)
-            picked = tx.claim(Claim(queues, self.names, limit, suspects, since, without))
-            lined = line_up(tx, picked, self.worker, self.keys)
+            without, after = self.keys.keys(tx.at), self.parents.keys(tx.at)
+            picked = tx.claim(Claim(queues, self.names, limit, suspects, since, without, after))
+            lined = line_up(tx, picked, self.worker, self.keys, self.parents)
             admitted = admit(lined.ready, slots, suspects)
             took += self._append(tx, admitted, lined.waits)
             seen += picked
@@ -210,7 +229,7 @@ class Ticker:
     ) -> list[Change]:
         """Lease the admitted, apart because that goes fast, and write down who waits."""
         take = TakeLease(tx.at, self.worker)
-        changes = [change(job, take) for job in admitted]
+        changes = [each for job in admitted if (each := taken(job, take)) is not None]
         missed = {id(each) for each in tx.append(changes)} if changes else set[int]()
         if waits:
             missed |= {id(each) for each in tx.append(waits)}

@@ -1,4 +1,4 @@
-"""Order, effects and aborts, which release 0.3 needs, added to a queue that is in use."""
+"""Order, effects and aborts, added to a queue that is in use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
--- Order, effects and aborts, which release 0.3 adds.  The migration fills in the schema's quoted name.
+-- Order, effects and aborts.  The migration fills in the schema's quoted name.
 --
 -- Sections are steps as in 0002: each is one short transaction, does nothing where it was done before,
 -- and changes the catalog only.  Indexes of existing tables are in 0003_order.py.

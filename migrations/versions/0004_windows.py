@@ -1,4 +1,4 @@
-"""Windows of the log, which release 0.4 reads by, added to a queue that is in use."""
+"""Windows of the log, added to a queue that is in use."""
 
 from __future__ import annotations
 

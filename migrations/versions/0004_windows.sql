@@ -1,4 +1,4 @@
--- What reading the log by windows needs, which release 0.4 adds.  The migration fills in the schema's
+-- What reading the log by windows needs.  The migration fills in the schema's
 -- quoted name.
 --
 -- Sections are steps as in 0002: each is one short transaction, does nothing where it was done before,

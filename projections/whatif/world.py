@@ -14,7 +14,7 @@ from uuid import UUID
 from attrs import define, field
 from attrs import evolve as replace
 
-from ...domain.commands import Block, Enqueue, Reschedule, TakeLease
+from ...domain.commands import Enqueue, Reschedule, TakeLease
 from ...domain.decide import change
 from ...domain.decide.collection import collect
 from ...domain.errors import IllegalTransition
@@ -199,7 +199,7 @@ class World(Stage):
         if parent is not None and parent.job.state not in ENDED:
             behind = parent.job.id
         if behind is not None and not failed:
-            self._tell(live, Block(self.at, behind))
+            self._tell(live, TakeLease(self.at, worker, behind))
             return
         source, number = live.source, live.runs
         made = change(live.job, TakeLease(self.at, worker, parent_failed=failed))

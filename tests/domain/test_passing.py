@@ -23,7 +23,7 @@ def at(seconds: float) -> datetime:
     return START + timedelta(seconds=seconds)
 
 
-def tried(keys: Passing, seconds: float, every: float = 0.05) -> list[float]:
+def tried(keys: Passing[str], seconds: float, every: float = 0.05) -> list[float]:
     """Try key "k" as ticks do, in vain, for so long; when its producers were to be waited for.
 
     A tick knows the time of the one before it only, and tries what it does not leave out.
@@ -42,7 +42,7 @@ def tried(keys: Passing, seconds: float, every: float = 0.05) -> list[float]:
 
 
 def test_a_key_is_left_alone_longer_each_time() -> None:
-    keys, now, pauses = Passing(), 0.0, list[float]()
+    keys, now, pauses = Passing[str](), 0.0, list[float]()
     for _ in range(6):
         keys.refused(["k"], at(now))
         pause = 0.0
@@ -55,7 +55,7 @@ def test_a_key_is_left_alone_longer_each_time() -> None:
 
 
 def test_producers_that_leave_no_gap_are_waited_for_within_seconds() -> None:
-    first, *later = tried(Passing(), 120.0)
+    first, *later = tried(Passing[str](), 120.0)
     assert 1.0 <= first <= 3.0
     gaps = [round(two - one, 3) for one, two in zip([first, *later], later, strict=False)]
     assert gaps == sorted(gaps), "a wait in vain makes the next one rarer"
@@ -63,7 +63,7 @@ def test_producers_that_leave_no_gap_are_waited_for_within_seconds() -> None:
 
 
 def test_a_key_that_is_settled_is_tried_at_once() -> None:
-    keys = Passing()
+    keys = Passing[str]()
     for now in (0.0, 0.5, 1.0):
         keys.refused(["k"], at(now))
     assert keys.keys(at(3.0)) == ("k",), "not before its producers were waited for"
@@ -75,7 +75,7 @@ def test_a_key_that_is_settled_is_tried_at_once() -> None:
 
 
 def test_patience_grows_and_is_bounded() -> None:
-    keys = Passing()
+    keys = Passing[str]()
     keys.refused(["k"], at(0))
     seen: list[float] = []
     for minute in range(1, 9):
@@ -88,7 +88,7 @@ def test_patience_grows_and_is_bounded() -> None:
 
 
 def test_who_is_served_is_forgotten_and_no_more_are_remembered_than_fit() -> None:
-    keys = Passing()
+    keys = Passing[str]()
     keys.refused(["k"], at(0))
     keys.served(["k", "unknown"])
     assert keys.keys(at(0)) == ()

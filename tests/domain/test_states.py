@@ -8,7 +8,6 @@ import pytest
 
 from leasebook.domain.commands import (
     COMMANDS,
-    Block,
     CloseGroup,
     Command,
     Complete,
@@ -39,7 +38,7 @@ from leasebook.domain.evolve import evolve
 from leasebook.domain.job import Job
 from leasebook.domain.states import ENDED, TRANSITIONS, UNFINISHED, WAITING, State
 from leasebook.domain.values import EffectKind, ExpiryCause, ReleaseReason
-from tests.support.lives import Life, at, group_spec, in_state, item, job_id, spec, under
+from tests.support.lives import Life, at, group_spec, in_state, item, spec, under
 
 pytestmark = pytest.mark.acceptance("E01")
 
@@ -56,7 +55,6 @@ def ask(command: type[Command], life: Life) -> Command:
         CloseGroup(now),
         Reschedule(now, at(9_000)),
         TakeLease(now, "w2"),
-        Block(now, job_id(9)),
         Unblock(now),
         Renew(at(300), token, at(900)),
         Complete(now, token),
@@ -93,8 +91,6 @@ ANSWERS: dict[type[Command], tuple[Answer, ...]] = {
     Fail:        (ILLEGAL, STALE, STALE, ("retry_scheduled",), STALE, STALE, STALE),
     Release:     (ILLEGAL, STALE, STALE, ("released",), STALE, STALE, STALE),
     ExpireLease: (ILLEGAL, STALE, STALE, ("lease_expired",), STALE, STALE, STALE),
-    Block:       (ILLEGAL, ("blocked",), ("group_closed", "blocked"),
-                                            ILLEGAL, ("blocked",), ILLEGAL, ILLEGAL),
     Unblock:     (ILLEGAL, (), (), (), (), (), ()),
     StartEffect: (ILLEGAL, STALE, STALE, ("effect_started",), STALE, STALE, STALE),
     CompleteEffect:

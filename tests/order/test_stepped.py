@@ -18,6 +18,7 @@ from leasebook.infra.postgres import order
 from leasebook.infra.postgres.store import PostgresStore
 from leasebook.infra.worker.answers import Report, Succeeded
 from leasebook.infra.worker.expiry import sweep
+from leasebook.infra.worker.order import free_stranded
 from leasebook.infra.worker.tick import Ask
 from tests.conformance.making import worker
 from tests.plugins.database import assert_lawful
@@ -61,7 +62,9 @@ class Arena:
     def _finish(self, running: Sequence[Job]) -> None:
         survivor = ticker(self.store, "survivor")
         for _ in range(TICKS_MAX):
-            sweep(self.store, 10)  # What was in somebody's hands is looked for again.
+            # What was in somebody's hands is looked for again.
+            sweep(self.store, 10)
+            free_stranded(self.store)
             reports = [Report(job, Succeeded()) for job in running]
             running = survivor.tick(Ask(reports, (), 10, collect=True, full_sweep=True)).leased
             row = self.admin.execute(UNFINISHED).fetchone()

@@ -13,7 +13,7 @@ from uuid import UUID
 import psycopg
 import pytest
 
-from leasebook.domain.commands import Block
+from leasebook.domain.commands import TakeLease
 from leasebook.infra.app import rebuild
 from leasebook.infra.app.rebuild import BUSY, NO_BIRTH, TAKEN, Difference, repair, verify
 from leasebook.infra.postgres.claim_table import PostgresClaimTable
@@ -132,7 +132,7 @@ def test_who_is_waited_for_learns_of_it(database_dsn: str, table: PostgresClaimT
             making.new_spec(1, ordering_key="k"),
             making.new_spec(2, ordering_key="k"),
         )
-        making.tell(store, second, Block(second.at, first.id))
+        making.tell(store, second, TakeLease(second.due_at, "w1", first.id))
     finally:
         store.close()
     forget = "update leasebook.jobs set has_waiter = false"

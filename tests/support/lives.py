@@ -10,7 +10,6 @@ from uuid import UUID
 from attrs import evolve as replace
 
 from leasebook.domain.commands import (
-    Block,
     CloseGroup,
     Command,
     Complete,
@@ -29,8 +28,11 @@ from leasebook.domain.commands import (
     TakeLease,
     Unblock,
 )
-from leasebook.domain.decide import change
+from leasebook.domain.decide import decide
+from leasebook.domain.decide.guard import moment
+from leasebook.domain.decide.waiting import block
 from leasebook.domain.events import Event
+from leasebook.domain.evolve import evolve
 from leasebook.domain.job import Group, Job, JobSpec, Policy
 from leasebook.domain.log import Recorded
 from leasebook.domain.states import State
@@ -98,13 +100,15 @@ class Life:
 
     def do(self, command: Command) -> tuple[Event, ...]:
         """Decide, evolve and record; the events that came of it."""
-        change_ = change(self.job, command)
-        for event in change_.events:
+        return self._record(decide(self.job, command))
+
+    def _record(self, events: tuple[Event, ...]) -> tuple[Event, ...]:
+        for event in events:
+            self.job = evolve(self.job, event)
             version = len(self.stream) + 1
-            recorded = Recorded(change_.after.id, version, next(self._event_ids), 7, event)
+            recorded = Recorded(self.job.id, version, next(self._event_ids), 7, event)
             self.stream.append(recorded)
-        self.job = change_.after
-        return change_.events
+        return events
 
     @property
     def now(self) -> Job:
@@ -144,7 +148,7 @@ class Life:
         return self
 
     def block(self, seconds: float, by: int = 9) -> Life:
-        self.do(Block(at(seconds), job_id(by)))
+        self._record(block(self.now, moment(self.now, at(seconds)), job_id(by)))
         return self
 
     def unblock(self, seconds: float) -> Life:

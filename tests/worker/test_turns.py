@@ -9,7 +9,7 @@ import pytest
 from tests.support.yard import Yard
 from tests.worker import app, effects_app
 
-STRANDED = "blocked job had nobody to wait for; this is a bug of leasebook or an older release"
+STRANDED = "blocked job had nobody to wait for and goes on"
 EFFECTS = "tests.worker.effects_app:book"
 
 

@@ -6,7 +6,6 @@ from that same text: the log and the row cannot say two things.
 
 from __future__ import annotations
 
-from ....projections.row import FORMAT, FORMAT_PLAIN
 from ..schema.name import Schema
 from .order import shared_locks
 
@@ -19,11 +18,12 @@ def stamped_jobs(further: str = "") -> str:
     return f"""with stamp as materialized (
     select pg_catalog.clock_timestamp() as at
 ), input as materialized (
-    select i.place, i.id, i.data::json as data, stamp.at, spec.*,
+    select i.place, i.id, i.format, i.data::json as data, stamp.at, spec.*,
            greatest(stamp.at + i.delay * interval '1 microsecond', i.run_at) as due_at
       from unnest(%(ids)s::text::uuid[], %(run_ats)s::text::timestamptz[],
-                  %(delays)s::text::bigint[], %(data)s::text::text[])
-           with ordinality as i (id, run_at, delay, data, place)
+                  %(delays)s::text::bigint[], %(formats)s::text::smallint[],
+                  %(data)s::text::text[])
+           with ordinality as i (id, run_at, delay, format, data, place)
      cross join stamp
      cross join lateral pg_catalog.json_to_record(i.data::json)
         as spec (queue text, priority smallint, name text, args json, retries bigint,
@@ -59,9 +59,7 @@ def accept_jobs(schema: Schema) -> str:
            lease_seconds, on_exhausted, label, owner, subject, expires_at, on_expired, on_hold,
            after, version, state, due_at, at, items)
     select (select event_ids from numbers)[input.place],
-           case when input.on_expired is null and input.after is null
-                then {FORMAT_PLAIN} else {FORMAT} end,
-           input.id, input.queue, input.priority, input.name, input.args, input.at,
+           input.format, input.id, input.queue, input.priority, input.name, input.args, input.at,
            input.retries, input.timeout, input.lease, input.on_exhausted, input.label,
            input.owner, input.subject, input.expires_at, input.on_expired, input.on_hold,
            input.after, 1, 'queued', input.due_at, input.at, '{{}}'
@@ -79,27 +77,26 @@ def accept_items(schema: Schema) -> str:
     """Which numbers do these items get in the inbox?  They grow in the order of the input.
 
     An item of a key whose groups run one after another draws its place in that order, too, from
-    the sequence that numbers jobs, under the key's shared lock.  Release 0.1 would lose what is new
-    in the group of such an item, so its format keeps that from the inbox.
+    the sequence that numbers jobs, under the key's shared lock.  A release of the first layout would
+    lose what is new in the group of such an item, so its format keeps that from the inbox.
     """
     table = schema.table("job_events").replace("'", "''")
     sequence = f"pg_catalog.pg_get_serial_sequence('{table}', 'event_id')::regclass"
     return f"""
 with input as materialized (
-    select i.place, i.item::json as item, i.spec::json as document, spec.*
-      from unnest(%(items)s::text::text[], %(specs)s::text::text[])
-           with ordinality as i (item, spec, place)
+    select i.place, i.format, i.item::json as item, i.spec::json as document, spec.*
+      from unnest(%(items)s::text::text[], %(formats)s::text::smallint[],
+                  %(specs)s::text::text[])
+           with ordinality as i (item, format, spec, place)
      cross join lateral pg_catalog.json_to_record(i.spec::json)
-        as spec (queue text, name text, group_key text, subject text, ordering_key text,
-                 on_expired text)
+        as spec (queue text, name text, group_key text, subject text, ordering_key text)
      order by i.place
 ), {shared_locks("input.ordering_key", "input")}, arrived as (
     insert into {schema.table("group_inbox")}
            (format, queue, name, group_key, subject, item, spec, ordering_key, sequence)
-    select case when numbered.ordering_key is null and numbered.on_expired is null
-                then {FORMAT_PLAIN} else {FORMAT} end,
-           numbered.queue, numbered.name, numbered.group_key, numbered.subject, numbered.item,
-           numbered.document, numbered.ordering_key, numbered.sequence
+    select numbered.format, numbered.queue, numbered.name, numbered.group_key,
+           numbered.subject, numbered.item, numbered.document, numbered.ordering_key,
+           numbered.sequence
       from (select input.*,
                    case when input.ordering_key is not null
                         then pg_catalog.nextval({sequence}) end as sequence

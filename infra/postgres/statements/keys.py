@@ -8,7 +8,7 @@ because a key is taken: the caller's transaction stays whole.
 
 from __future__ import annotations
 
-from ....projections.row import FORMAT, FORMAT_PLAIN, NEVER
+from ....projections.row import NEVER
 from ..schema.name import Schema
 from .enqueue import stamped_jobs
 from .order import shared_locks
@@ -55,9 +55,7 @@ def accept_keyed(schema: Schema) -> str:
            unique_key, ordering_key, on_hold, blocked_by, blocked_due, has_waiter,
            version, state, due_at, at, items)
     select n.seq,
-           case when n.on_expired is null and n.after is null and n.ordering_key is null
-                then {FORMAT_PLAIN} else {FORMAT} end,
-           n.id, n.queue, n.priority, n.name, n.args, n.at, n.retries, n.timeout,
+           n.format, n.id, n.queue, n.priority, n.name, n.args, n.at, n.retries, n.timeout,
            n.lease, n.on_exhausted, n.label, n.owner, n.subject, n.expires_at, n.on_expired,
            n.after, n.unique_key, n.ordering_key, n.on_hold, n.blocked_by,
            case when n.blocked_by is not null then n.due_at end, n.has_waiter, 1, 'queued',

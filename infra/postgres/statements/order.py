@@ -101,11 +101,12 @@ def mark_waited_for(schema: Schema) -> str:
     """Which of these jobs can we be sure of until we commit?  Somebody waits for them from now on.
 
     What somebody else holds may be about to end, so it is left out; so is what has ended, and a
-    parent or a job of a key that was held meanwhile.
+    parent or a job of a key that was held meanwhile.  A row that is marked is written all the
+    same: who ends it in an older snapshot then fails to serialize, and misses nobody who waits.
     """
     return f"""
 with locked as materialized (
-    select j.id, j.has_waiter
+    select j.id
       from {schema.table("jobs")} as j
      where j.id = any (%(ids)s::uuid[])
        and (j.id = any (%(priors)s::uuid[]) and {IN_LINE}
@@ -116,7 +117,7 @@ with locked as materialized (
     update {schema.table("jobs")} as j
        set has_waiter = true, format = greatest(j.format, {FORMAT}::smallint)
       from locked
-     where j.id = any (array[locked.id]) and not locked.has_waiter
+     where j.id = any (array[locked.id])
 )
 select locked.id from locked
 """
@@ -125,7 +126,7 @@ select locked.id from locked
 def waiting(schema: Schema) -> str:
     """Whom do these jobs block, and who comes after these parents and is blocked or held?
 
-    They are locked in order of id, and waited for.
+    What somebody else holds is left out; ``found`` counts it too, in every row and at least in one.
     """
     return f"""
 with found as materialized (
@@ -141,24 +142,27 @@ with found as materialized (
      where j.id = any (array(select found.id from found))
        and (j.blocked_by is not null or j.held)
      order by j.id
-       for update
+       for update skip locked
 )
-select pg_catalog.clock_timestamp() as asked_at,
+select (select pg_catalog.count(*) from found) as found, pg_catalog.clock_timestamp() as asked_at,
        {job_columns("locked")}
-  from locked
+  from (select) as always
+  left join locked on true
  order by locked.id
 """
 
 
 def stranded(schema: Schema) -> str:
-    """Which jobs are blocked by one that has no row any more?"""
+    """Which jobs are blocked by one that will not end: it has no row any more, or is held?"""
     return f"""
 with found as materialized (
     select j.*
       from {schema.table("jobs")} as j
      where j.blocked_by is not null and j.format <= %(format)s
        and (select blocker.seq from {schema.table("jobs")} as blocker
-             where blocker.id = j.blocked_by) is null
+             where blocker.id = j.blocked_by
+               and not (blocker.held and (blocker.id = j.after or blocker.on_hold is not null))
+           ) is null
      limit %(limit)s
        for update of j skip locked
 )

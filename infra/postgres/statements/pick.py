@@ -13,8 +13,11 @@ NO_FLOOR = "'-infinity'"
 
 
 def claim_others(schema: Schema) -> str:
-    """As ``claim``, without the jobs of the ordering keys ``without``."""
-    others = "(j.ordering_key is null or j.ordering_key <> all (%(without)s::text[]))"
+    """As ``claim``, without the jobs of some ordering keys, and those after some parents."""
+    others = (
+        "(j.ordering_key is null or j.ordering_key <> all (%(without)s::text[]))"
+        " and (j.after is null or j.after <> all (%(parents)s::uuid[]))"
+    )
     return _claim(schema, f"{WAITING} and {others}", f"{SUSPECT} and {others}")
 
 

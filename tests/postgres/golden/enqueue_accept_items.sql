@@ -1,10 +1,10 @@
 with input as materialized (
-    select i.place, i.item::json as item, i.spec::json as document, spec.*
-      from unnest(%(items)s::text::text[], %(specs)s::text::text[])
-           with ordinality as i (item, spec, place)
+    select i.place, i.format, i.item::json as item, i.spec::json as document, spec.*
+      from unnest(%(items)s::text::text[], %(formats)s::text::smallint[],
+                  %(specs)s::text::text[])
+           with ordinality as i (item, format, spec, place)
      cross join lateral pg_catalog.json_to_record(i.spec::json)
-        as spec (queue text, name text, group_key text, subject text, ordering_key text,
-                 on_expired text)
+        as spec (queue text, name text, group_key text, subject text, ordering_key text)
      order by i.place
 ), locked as materialized (
     select pg_catalog.count(pg_catalog.pg_advisory_xact_lock_shared(pg_catalog.hashtextextended(pg_catalog.concat_ws(e'\x1f', %(schema)s::text, 'order', k.key), 0))) as keys
@@ -13,10 +13,9 @@ with input as materialized (
 ), arrived as (
     insert into "leasebook"."group_inbox"
            (format, queue, name, group_key, subject, item, spec, ordering_key, sequence)
-    select case when numbered.ordering_key is null and numbered.on_expired is null
-                then 1 else 2 end,
-           numbered.queue, numbered.name, numbered.group_key, numbered.subject, numbered.item,
-           numbered.document, numbered.ordering_key, numbered.sequence
+    select numbered.format, numbered.queue, numbered.name, numbered.group_key,
+           numbered.subject, numbered.item, numbered.document, numbered.ordering_key,
+           numbered.sequence
       from (select input.*,
                    case when input.ordering_key is not null
                         then pg_catalog.nextval(pg_catalog.pg_get_serial_sequence('"leasebook"."job_events"', 'event_id')::regclass) end as sequence

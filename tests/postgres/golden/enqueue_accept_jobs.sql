@@ -1,11 +1,12 @@
 with stamp as materialized (
     select pg_catalog.clock_timestamp() as at
 ), input as materialized (
-    select i.place, i.id, i.data::json as data, stamp.at, spec.*,
+    select i.place, i.id, i.format, i.data::json as data, stamp.at, spec.*,
            greatest(stamp.at + i.delay * interval '1 microsecond', i.run_at) as due_at
       from unnest(%(ids)s::text::uuid[], %(run_ats)s::text::timestamptz[],
-                  %(delays)s::text::bigint[], %(data)s::text::text[])
-           with ordinality as i (id, run_at, delay, data, place)
+                  %(delays)s::text::bigint[], %(formats)s::text::smallint[],
+                  %(data)s::text::text[])
+           with ordinality as i (id, run_at, delay, format, data, place)
      cross join stamp
      cross join lateral pg_catalog.json_to_record(i.data::json)
         as spec (queue text, priority smallint, name text, args json, retries bigint,
@@ -29,9 +30,7 @@ with stamp as materialized (
            lease_seconds, on_exhausted, label, owner, subject, expires_at, on_expired, on_hold,
            after, version, state, due_at, at, items)
     select (select event_ids from numbers)[input.place],
-           case when input.on_expired is null and input.after is null
-                then 1 else 2 end,
-           input.id, input.queue, input.priority, input.name, input.args, input.at,
+           input.format, input.id, input.queue, input.priority, input.name, input.args, input.at,
            input.retries, input.timeout, input.lease, input.on_exhausted, input.label,
            input.owner, input.subject, input.expires_at, input.on_expired, input.on_hold,
            input.after, 1, 'queued', input.due_at, input.at, '{}'

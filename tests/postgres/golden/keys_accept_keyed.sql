@@ -1,11 +1,12 @@
 with stamp as materialized (
     select pg_catalog.clock_timestamp() as at
 ), input as materialized (
-    select i.place, i.id, i.data::json as data, stamp.at, spec.*,
+    select i.place, i.id, i.format, i.data::json as data, stamp.at, spec.*,
            greatest(stamp.at + i.delay * interval '1 microsecond', i.run_at) as due_at
       from unnest(%(ids)s::text::uuid[], %(run_ats)s::text::timestamptz[],
-                  %(delays)s::text::bigint[], %(data)s::text::text[])
-           with ordinality as i (id, run_at, delay, data, place)
+                  %(delays)s::text::bigint[], %(formats)s::text::smallint[],
+                  %(data)s::text::text[])
+           with ordinality as i (id, run_at, delay, format, data, place)
      cross join stamp
      cross join lateral pg_catalog.json_to_record(i.data::json)
         as spec (queue text, priority smallint, name text, args json, retries bigint,
@@ -50,9 +51,7 @@ with stamp as materialized (
            unique_key, ordering_key, on_hold, blocked_by, blocked_due, has_waiter,
            version, state, due_at, at, items)
     select n.seq,
-           case when n.on_expired is null and n.after is null and n.ordering_key is null
-                then 1 else 2 end,
-           n.id, n.queue, n.priority, n.name, n.args, n.at, n.retries, n.timeout,
+           n.format, n.id, n.queue, n.priority, n.name, n.args, n.at, n.retries, n.timeout,
            n.lease, n.on_exhausted, n.label, n.owner, n.subject, n.expires_at, n.on_expired,
            n.after, n.unique_key, n.ordering_key, n.on_hold, n.blocked_by,
            case when n.blocked_by is not null then n.due_at end, n.has_waiter, 1, 'queued',

@@ -1,5 +1,5 @@
 with locked as materialized (
-    select j.id, j.has_waiter
+    select j.id
       from "leasebook"."jobs" as j
      where j.id = any (%(ids)s::uuid[])
        and (j.id = any (%(priors)s::uuid[]) and j.ordering_key is not null and (not j.held or j.on_hold is null)
@@ -10,6 +10,6 @@ with locked as materialized (
     update "leasebook"."jobs" as j
        set has_waiter = true, format = greatest(j.format, 2::smallint)
       from locked
-     where j.id = any (array[locked.id]) and not locked.has_waiter
+     where j.id = any (array[locked.id])
 )
 select locked.id from locked

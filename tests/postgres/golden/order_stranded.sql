@@ -3,7 +3,9 @@ with found as materialized (
       from "leasebook"."jobs" as j
      where j.blocked_by is not null and j.format <= %(format)s
        and (select blocker.seq from "leasebook"."jobs" as blocker
-             where blocker.id = j.blocked_by) is null
+             where blocker.id = j.blocked_by
+               and not (blocker.held and (blocker.id = j.after or blocker.on_hold is not null))
+           ) is null
      limit %(limit)s
        for update of j skip locked
 )

@@ -11,9 +11,9 @@ with found as materialized (
      where j.id = any (array(select found.id from found))
        and (j.blocked_by is not null or j.held)
      order by j.id
-       for update
+       for update skip locked
 )
-select pg_catalog.clock_timestamp() as asked_at,
+select (select pg_catalog.count(*) from found) as found, pg_catalog.clock_timestamp() as asked_at,
        locked.id, locked.queue, locked.priority, locked.name, locked.args, locked.enqueued_at,
        locked.retries, locked.timeout, locked.lease_seconds, locked.on_exhausted, locked.label,
        locked.owner, locked.subject, locked.expires_at, locked.group_key, locked.group_window,
@@ -22,5 +22,6 @@ select pg_catalog.clock_timestamp() as asked_at,
        locked.version, locked.state, locked.due_at, locked.at, locked.held, locked.starts,
        locked.attempts, locked.interruptions, locked.lease, locked.worker, locked.started_at,
        locked.items, locked.outcome, locked.blocked_by, locked.blocked_due, locked.effects
-  from locked
+  from (select) as always
+  left join locked on true
  order by locked.id

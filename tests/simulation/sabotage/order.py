@@ -7,34 +7,36 @@ from typing import Any
 from unittest.mock import patch
 from uuid import UUID
 
-from leasebook.domain import Job, State
+from leasebook.domain import State
 from leasebook.infra.memory import MemoryTransaction, order
 from leasebook.infra.memory.session import Session
 from leasebook.infra.memory.tables import StoredJob
+from leasebook.infra.ports import Waiting
 from leasebook.infra.worker import tick
 from leasebook.infra.worker.answers import Report
 from leasebook.infra.worker.settle import Settled, settle
 
 from .rules import Planted, always, both
 
-Waiting = Callable[[MemoryTransaction, Sequence[UUID], Sequence[UUID]], Sequence[Job]]
+Ask = Callable[[MemoryTransaction, Sequence[UUID], Sequence[UUID]], Waiting]
 
 
 def goes_on_with_the_end() -> Planted:
     """Who waits is looked up as the job ends, and not after it: who comes meanwhile is missed."""
-    waiting: Waiting = MemoryTransaction.waiting
+    waiting: Ask = MemoryTransaction.waiting
     early: dict[int, set[UUID]] = {}
 
-    def look_first(tx: Any, reports: Sequence[Report], worker: str) -> Settled:
+    def look_first(tx: Any, reports: Sequence[Report], worker: str, wary: Any) -> Settled:
         ids = [report.job.id for report in reports]
-        early[tx.xid] = {job.id for job in waiting(tx, ids, ids)}
-        return settle(tx, reports, worker)
+        early[tx.xid] = {job.id for job in waiting(tx, ids, ids).jobs}
+        return settle(tx, reports, worker, wary)
 
     def known(
         self: MemoryTransaction, blockers: Sequence[UUID], parents: Sequence[UUID]
-    ) -> Sequence[Job]:
-        found = waiting(self, blockers, parents)
-        return [job for job in found if job.id in early.get(self.xid, {job.id})]
+    ) -> Waiting:
+        found = waiting(self, blockers, parents).jobs
+        known = [job for job in found if job.id in early.get(self.xid, {job.id})]
+        return Waiting(known, reached=True)
 
     return both(
         patch.object(tick, "settle", look_first),
@@ -52,12 +54,12 @@ def one_goes_on() -> Planted:
 
     (No invention: it was how the order of keys was first built.)
     """
-    waiting: Waiting = MemoryTransaction.waiting
+    waiting: Ask = MemoryTransaction.waiting
 
     def first(
         self: MemoryTransaction, blockers: Sequence[UUID], parents: Sequence[UUID]
-    ) -> Sequence[Job]:
-        return waiting(self, blockers, parents)[:1]
+    ) -> Waiting:
+        return Waiting(waiting(self, blockers, parents).jobs[:1], reached=True)
 
     return patch.object(MemoryTransaction, "waiting", first)
 
