@@ -134,7 +134,7 @@ def test_two_workers_write_one_line_to_standard_error(yard: Yard) -> None:
     )
     assert [line["logger"] for line in said] == ["leasebook.queue"]
     assert (said[0]["due"], said[0]["in_flight"]) == (0, 0)
-    ((stamped,),) = yard.sql("select at from leasebook.checkpoints")
+    ((stamped,),) = yard.sql("select at from leasebook.checkpoints where name = 'monitoring line'")
     assert stamped is not None
     for worker in workers:
         assert worker.stop() == 0

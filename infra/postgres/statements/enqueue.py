@@ -77,8 +77,8 @@ def accept_items(schema: Schema) -> str:
     """Which numbers do these items get in the inbox?  They grow in the order of the input.
 
     An item of a key whose groups run one after another draws its place in that order, too, from
-    the sequence that numbers jobs, under the key's shared lock.  A release of the first layout would
-    lose what is new in the group of such an item, so its format keeps that from the inbox.
+    the sequence that numbers jobs, under the key's shared lock.  Who knows the first layout only
+    would lose what is new in the group of such an item, so its format keeps that from the inbox.
     """
     table = schema.table("job_events").replace("'", "''")
     sequence = f"pg_catalog.pg_get_serial_sequence('{table}', 'event_id')::regclass"
