@@ -189,7 +189,10 @@ class Completed:
 
 @frozen
 class Failed:
-    """The job ended without success.  A held one waits for an operator."""
+    """The job ended without success.  A held one waits for an operator.
+
+    ``cause`` is why its lease ended without an answer, None when that is not what ended it.
+    """
 
     kind: ClassVar[str] = "failed"
     at: datetime
@@ -197,6 +200,7 @@ class Failed:
     outcome: Outcome
     held: bool
     error: str
+    cause: ExpiryCause | None = None
 
 
 Event: TypeAlias = (

@@ -10,7 +10,8 @@ from uuid import UUID
 
 from attrs import field, frozen
 
-from .limits import check_count, check_seconds
+from .errors import InvalidValue
+from .limits import check_count, check_seconds, shown
 from .states import State
 from .values import EffectKind, Json, OnExhausted, OnExpired, OnHold, Outcome
 
@@ -45,6 +46,11 @@ def _size(instance: object, attribute: object, value: int) -> None:
     check_count("max_size", value, least=1, most=GROUP_SIZE_MAX)
 
 
+def _flag(instance: object, attribute: object, value: bool) -> None:
+    if not isinstance(value, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InvalidValue(getattr(attribute, "name", "flag"), shown(value), "give True or False")
+
+
 @frozen
 class Group:
     """How items with one key join into one job.
@@ -58,7 +64,7 @@ class Group:
     window: float = field(validator=_seconds)
     max_hold: float = field(validator=_seconds)
     max_size: int = field(default=GROUP_SIZE_DEFAULT, validator=_size)
-    serial: bool = False
+    serial: bool = field(default=False, validator=_flag)
 
 
 @frozen

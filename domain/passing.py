@@ -96,8 +96,11 @@ class Passing(Generic[K]):
                 return key, min(PATIENCE_SECONDS_MAX, patience)
         return None
 
-    def waited(self, key: K, newest: int | None, at: datetime) -> None:
-        """``key`` is settled up to ``newest``; None: its producers were still there."""
+    def waited(self, key: K, newest: int | None, at: datetime) -> bool:
+        """``key`` is settled up to ``newest``; None: its producers were still there.
+
+        Whether that was the first wait in vain.
+        """
         pause = IMPATIENT_SECONDS
         if newest is None:
             tries = self._tries[key] = self._tries.get(key, 0) + 1
@@ -112,6 +115,7 @@ class Passing(Generic[K]):
         if key in self._refused:
             wait_at = at + timedelta(seconds=pause)
             self._refused[key] = evolve(self._refused[key], wait_at=wait_at)
+        return self._tries.get(key) == 1
 
     def _forget(self, key: K) -> None:
         del self._refused[key]

@@ -82,7 +82,9 @@ def encode(event: Event) -> EventRow:
             data = dumps({"cause": event.cause})
             return EventRow(kind, at, event.due_at, event.lease, None, data)
         case e.Failed():
-            data = dumps({"outcome": event.outcome, "held": event.held, "error": event.error})
+            data = dumps(
+                given(outcome=event.outcome, held=event.held, error=event.error, cause=event.cause)
+            )
             return EventRow(kind, at, None, event.lease, None, data)
     assert_never(event)
 
@@ -197,7 +199,9 @@ def _completed(job_id: UUID, row: EventRow, doc: Any) -> Event:
 
 
 def _failed(job_id: UUID, row: EventRow, doc: Any) -> Event:
-    return e.Failed(row.at, row.lease, Outcome(doc["outcome"]), doc["held"], doc["error"])
+    cause = ExpiryCause(doc["cause"]) if "cause" in doc else None
+    outcome = Outcome(doc["outcome"])
+    return e.Failed(row.at, row.lease, outcome, doc["held"], doc["error"], cause)
 
 
 _DECODERS: dict[str, Callable[[UUID, EventRow, Any], Event]] = {

@@ -254,6 +254,8 @@ def _failed(step: Step, event: e.Failed) -> str:
     held = "held for an operator" if event.held else "not held"
     if event.outcome is Outcome.EXPIRED:
         return f"expired after {duration(after.at - after.spec.enqueued_at)}: {error}; {held}"
+    if event.outcome is Outcome.PARENT_FAILED:
+        return f"does not start: {error}; {held} until that one succeeds"
     if event.outcome is Outcome.ABORTED:
         return f"stopped after {_ran(step)}, {error}; it is not run again; {held}{_total(after)}"
     word = "lost" if event.outcome is Outcome.LOST else "failed for good"

@@ -7,19 +7,21 @@ from datetime import datetime
 from ..events import Failed
 from ..job import Job
 from ..limits import ERROR_CHARS_MAX
-from ..values import Outcome
+from ..values import ExpiryCause, Outcome
 from .guard import moment
 
 STOPPED = "its worker was stopped in the middle of it"
 
 
-def aborted(at: datetime, token: int, why: str) -> Failed:
+def aborted(at: datetime, token: int, why: str, cause: ExpiryCause | None = None) -> Failed:
     """The end of a job of a type that is not run again after an interruption."""
     text = f"aborted: {why}"[:ERROR_CHARS_MAX]
-    return Failed(at, token, Outcome.ABORTED, held=False, error=text)
+    return Failed(at, token, Outcome.ABORTED, held=False, error=text, cause=cause)
 
 
-def uncertain(job: Job, at: datetime, error: str = "") -> tuple[Failed] | None:
+def uncertain(
+    job: Job, at: datetime, error: str = "", cause: ExpiryCause | None = None
+) -> tuple[Failed] | None:
     """The end of a leased job with an effect in progress, None when it has none.
 
     Whatever else the run had to say: to run the handler again would repeat the effect or leave it
@@ -31,4 +33,5 @@ def uncertain(job: Job, at: datetime, error: str = "") -> tuple[Failed] | None:
     text = f"effect {effect.key} to {effect.destination} was begun and its end is not known"
     text = f"{text}: {error}" if error else text
     at = moment(job, at)
-    return (Failed(at, lease.token, Outcome.UNCERTAIN, held=True, error=text[:ERROR_CHARS_MAX]),)
+    text = text[:ERROR_CHARS_MAX]
+    return (Failed(at, lease.token, Outcome.UNCERTAIN, held=True, error=text, cause=cause),)

@@ -71,13 +71,13 @@ def expire(job: Job | None, command: ExpireLease) -> tuple[Event, ...]:
     at = moment(job, command.at)
     if command.cause is ExpiryCause.LEASE_ENDED and job.due_at > at:
         raise NotDue(job.id, "expire the lease of", job.due_at.isoformat(), at.isoformat())
-    if (unclear := uncertain(job, at, WORDS[command.cause])) is not None:
+    if (unclear := uncertain(job, at, WORDS[command.cause], command.cause)) is not None:
         return unclear
     policy = job.spec.policy
     if policy.on_expired is OnExpired.ABORT:
-        return (aborted(at, command.token, WORDS[command.cause]),)
+        return (aborted(at, command.token, WORDS[command.cause], command.cause),)
     if job.attempts + 1 > policy.retries:
         held = policy.on_exhausted is OnExhausted.HOLD
         error = f"interrupted on its last attempt: {WORDS[command.cause]}"
-        return (Failed(at, command.token, Outcome.LOST, held, error),)
+        return (Failed(at, command.token, Outcome.LOST, held, error, command.cause),)
     return (LeaseExpired(at, command.token, command.cause, at),)

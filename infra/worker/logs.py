@@ -34,7 +34,7 @@ def _log_end(job: Job, event: Event) -> None:
         case Failed():
             attempts = f"{job.attempts}/{job.spec.policy.retries + 1}"
             facts.update(attempts=attempts, outcome=event.outcome, error=event.error)
-            if event.outcome in HOLDING or event.outcome is Outcome.UNCERTAIN:
+            if event.held or event.outcome in HOLDING:
                 log.error(IMPORTANT, **facts)
             elif event.outcome is Outcome.ABORTED:
                 log.error(ABORTED, **facts)
@@ -64,3 +64,14 @@ def log_refusals(refusals: Iterable[Refusal]) -> None:
             lease=refusal.error.token,
             current=refusal.error.current,
         )
+
+
+def log_locked(jobs: Iterable[Job]) -> None:
+    """The lines for runs whose end or effects cannot be recorded yet."""
+    for job in jobs:
+        log.warning("run waits for its own row", job=str(job.id), name=job.spec.name)
+
+
+def log_key_in_use(key: str) -> None:
+    """The line for an ordering key whose jobs wait for somebody's transaction."""
+    log.warning("jobs wait for an open transaction of a producer", ordering_key=key)

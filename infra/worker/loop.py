@@ -97,7 +97,7 @@ class TickLoop:
                 # No handler is left to wait for, only the store.
                 self.give_up_at = min(self.give_up_at, now + self.settings.settle)
             if now > self.give_up_at:
-                log.error("stop gave up on unsettled runs", runs=len(self.running))
+                log.error("stop gave up on unsettled runs", runs=len(self.running or self._entries))
                 return
             try:
                 self._step()

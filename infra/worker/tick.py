@@ -24,6 +24,7 @@ from ...domain.values import ReleaseReason
 from ..ports import Claim, DataRefused, Store, StoreUnavailable, Transaction
 from .answers import Entry
 from .isolate import isolated
+from .logs import log_key_in_use, log_locked
 from .order import Freed, go_on, line_up, taken
 from .settings import WorkerSettings
 from .settle import Settled, settle
@@ -95,6 +96,7 @@ class Ticker:
     _turn: int = 0
     _at: datetime | None = None
     _wary: frozenset[UUID] = frozenset()
+    _locked: frozenset[UUID] = frozenset()
     _owed: tuple[Job, ...] = ()
 
     @property
@@ -125,7 +127,9 @@ class Ticker:
             self._floor = self._base = None
             raise
         self._doubt = False
-        self._wary = frozenset(each.job.id for each in ticked.settled.locked)
+        locked = ticked.settled.locked
+        log_locked([each.job for each in locked if each.job.id not in self._locked])
+        self._wary = self._locked = frozenset(each.job.id for each in locked)
         self._owed = ticked.owed
         return ticked
 
@@ -134,7 +138,9 @@ class Ticker:
         if self._at is None or (wanted := self.keys.impatient(self._at)) is None:
             return
         key, patience = wanted
-        self.keys.waited(key, self.store.settle_key(key, patience), self._at)
+        newest = self.store.settle_key(key, patience)
+        if self.keys.waited(key, newest, self._at):
+            log_key_in_use(key)
 
     def _steps(self, tx: Transaction, ask: Ask) -> Ticked:
         settled = settle(tx, ask.entries, self.worker, self._wary)

@@ -15,7 +15,7 @@ from ...domain.values import Outcome
 from ..streams import Step, by_job, steps
 
 RUNNING = "running"
-#: How a job ends whose last run, or whose only one, was interrupted.
+#: How a job ends whose last run, or whose only one, was interrupted; the log says so besides.
 INTERRUPTED = frozenset({Outcome.LOST, Outcome.ABORTED})
 
 
@@ -38,11 +38,14 @@ class Run:
     end: str
     why: str | None = None
     error: str | None = None
+    cause: str | None = None
 
     @property
     def lost(self) -> bool:
         """Whether it was interrupted: its lease ended without an answer."""
-        return self.end == "lease_expired" or (self.end == "failed" and self.why in INTERRUPTED)
+        if self.end != "failed":
+            return self.end == "lease_expired"
+        return self.cause is not None or self.why in INTERRUPTED
 
 
 def runs(log: Iterable[Recorded]) -> Iterator[Run]:
@@ -81,6 +84,7 @@ def _run(begun: Step, over: Step | None) -> Run:
         RUNNING if end is None else end.kind,
         why,
         error,
+        end.cause if isinstance(end, e.Failed) else None,
     )
 
 

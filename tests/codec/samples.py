@@ -130,5 +130,6 @@ SAMPLES: dict[str, tuple[e.Event, ...]] = {
         e.Failed(AT, 2, Outcome.ABORTED, False, "aborted: its worker died"),
         e.Failed(AT, 2, Outcome.UNCERTAIN, True, "effect post:42 was begun"),
         e.Failed(AT, None, Outcome.PARENT_FAILED, True, "the job before it has failed"),
+        e.Failed(AT, 2, Outcome.LOST, True, "its worker died", ExpiryCause.WORKER_LOST),
     ),
 }

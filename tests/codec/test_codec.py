@@ -111,7 +111,15 @@ events = st.one_of(
     st.builds(e.RetryScheduled, times, tokens, texts, times),
     st.builds(e.LeaseExpired, times, tokens, st.sampled_from(ExpiryCause), times),
     st.builds(e.Completed, times, tokens, jsons, st.sampled_from(Outcome)),
-    st.builds(e.Failed, times, st.none() | tokens, st.sampled_from(Outcome), st.booleans(), texts),
+    st.builds(
+        e.Failed,
+        times,
+        st.none() | tokens,
+        st.sampled_from(Outcome),
+        st.booleans(),
+        texts,
+        st.none() | st.sampled_from(ExpiryCause),
+    ),
 )
 
 

@@ -38,7 +38,7 @@ THOUGHT_OF = {
     "RetryScheduled": "at lease error due_at",
     "LeaseExpired": "at lease cause due_at",
     "Completed": "at lease result outcome",
-    "Failed": "at lease outcome held error",
+    "Failed": "at lease outcome held error cause",
     "JobSpec": "id name args enqueued_at queue priority policy label owner subject expires_at "
     "group_key group hold_until unique_key ordering_key on_hold after sequence",
 }

@@ -34,6 +34,18 @@ SECRET = "hunter2hunter2hunter2"
         f"key sk-{SECRET}",
         f"ghp_{SECRET}",
         f"my-db-password: {SECRET}",
+        f"fatal: https://{SECRET}@github.com/x not found",
+        f"pass={SECRET}",
+        f"mysql --password {SECRET} -u root",
+        f"('password', '{SECRET}')",
+        f"<password>{SECRET}</password>",
+        f'{{\\"password\\": \\"{SECRET}\\"}}',
+        f"body password%3D{SECRET}",
+        f"-----BEGIN RSA PRIVATE KEY-----\n{SECRET}\n-----END RSA PRIVATE KEY-----",
+        f"AUTH PLAIN {SECRET}==",
+        f"https://hooks.slack.com/services/T0/{SECRET}",
+        f"https://discord.com/api/webhooks/1/{SECRET}",
+        f"https://api.telegram.org/bot1:{SECRET}/send",
     ],
 )
 def test_secrets_are_redacted(text: str) -> None:
@@ -51,6 +63,7 @@ def test_secrets_are_redacted(text: str) -> None:
         "expected ':' after key at line 3",
         "12:30:45 user@example.org wrote",
         "tokens are counted",
+        "no token, which is odd, and pass the salt",
     ],
 )
 def test_plain_text_stays_as_it_is(text: str) -> None:
