@@ -126,6 +126,12 @@ def test_job_at_a_version_and_at_a_moment(replay: Leasebook) -> None:
     assert "args" not in state
 
 
+def test_a_version_that_is_not_there(replay: Leasebook) -> None:
+    answer = replay("job", str(job_id(1)), "--version", "99")
+    assert (answer.code, answer.out) == (1, "")
+    assert "at version 99: it is at version" in answer.err
+
+
 def test_a_job_that_was_not_there(replay: Leasebook) -> None:
     answer = replay("job", str(job_id(5)), "--at", at(49).isoformat())
     assert (answer.code, answer.out) == (1, "")

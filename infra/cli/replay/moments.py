@@ -33,19 +33,22 @@ limit_option = click.option(
 def job_command(asked: Asked, job: UUID, at: When, version: int | None) -> None:
     """The history of JOB and its folded state, as of any moment or version.
 
-    Exit 1 when it was not there yet.
+    Exit 1 when it was not there yet, or has no such version.
     """
     with replaying(asked, at) as replay:
         whole = tuple(replay.history.events(replay.until, job=job))
         stream = until(whole, replay.until, version)
         found = job_at(stream)
+        when = stamp(replay.until)
+        if found is not None and version is not None and found.version < version:
+            found, when = None, f"version {version}: it is at version {found.version}"
         if asked.as_json:
             records = [{"record": "event", **event_document(each)} for each in stream]
             if found is not None:
                 records.append(job_record("job", found))
             print_records(asked, replay, records)
         elif found is None:
-            click.echo(f"leasebook: no job {job} was there at {stamp(replay.until)}", err=True)
+            click.echo(f"leasebook: no job {job} was there at {when}", err=True)
         else:
             for line in shown(stream):
                 click.echo(line)
