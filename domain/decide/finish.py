@@ -54,7 +54,8 @@ def release(job: Job | None, command: Release) -> tuple[Event, ...]:
     at = moment(job, command.at)
     aborts = job.spec.policy.on_expired is OnExpired.ABORT
     if aborts and command.reason is ReleaseReason.SHUTDOWN:
-        return (aborted(at, command.token, STOPPED),)
+        why = STOPPED if command.note is None else f"{STOPPED}: {command.note}"
+        return (aborted(at, command.token, why),)
     due = at + _delay(command.delay)
     return (Released(at, command.token, command.reason, due, command.note),)
 

@@ -7,10 +7,13 @@ import asyncio
 from attrs import define, evolve
 
 from ...domain.job import Job
+from ...domain.values import ReleaseReason
 from ..app.registry import JobType
 from ..app.run import Run
-from .answers import NEVER_STARTED, Answer, Broke, RanOver, Report
+from .answers import NEVER_STARTED, Answer, Broke, GaveBack, RanOver, Report
 from .processes import ProcessCall
+
+OUTAGE = ReleaseReason.OUTAGE
 
 
 @define(eq=False)
@@ -36,6 +39,9 @@ class Execution:
         """
         if self.stopping and isinstance(answer, Broke):
             answer = evolve(answer, interrupted=True)
+        if self.stopping and isinstance(answer, GaveBack) and answer.reason is OUTAGE:
+            # That this worker stops is nobody else's outage.
+            answer = evolve(answer, reason=ReleaseReason.SHUTDOWN, delay=0.0)
         if isinstance(answer, RanOver) and not self.begun:
             answer = NEVER_STARTED
         return Report(self.job, answer)

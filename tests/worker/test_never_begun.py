@@ -5,8 +5,11 @@ from __future__ import annotations
 import asyncio
 import time
 
+import pytest
+
+from leasebook.domain.values import ReleaseReason
 from leasebook.infra.memory import MemoryDatabase
-from leasebook.infra.worker.answers import NEVER_STARTED, Broke
+from leasebook.infra.worker.answers import NEVER_STARTED, Broke, GaveBack
 from leasebook.infra.worker.bell import Bell
 
 from .executing import answers, executor, lease
@@ -52,9 +55,11 @@ async def test_a_run_that_a_blocked_loop_kept_from_beginning_has_not_run_over(
     assert (ran, bell.take()) == ([], ([], False))
 
 
+@pytest.mark.parametrize("error", [ValueError, ConnectionError])
 async def test_what_breaks_after_a_stop_has_interrupted_it_says_so(
-    database: MemoryDatabase,
+    database: MemoryDatabase, error: type[Exception]
 ) -> None:
+    """Also when it looks like somebody else's outage."""
     begun = asyncio.Event()
 
     async def work(n: int) -> None:
@@ -62,7 +67,7 @@ async def test_what_breaks_after_a_stop_has_interrupted_it_says_so(
         try:
             await asyncio.Event().wait()
         finally:
-            raise ConnectionError("gone")
+            raise error("gone")
 
     bell = Bell()
     one = executor(bell, work)
@@ -70,5 +75,10 @@ async def test_what_breaks_after_a_stop_has_interrupted_it_says_so(
     await begun.wait()
     one.interrupt()
     [answer] = await answers(bell)
-    assert isinstance(answer, Broke)
-    assert answer.interrupted
+    match answer:
+        case Broke():
+            assert answer.interrupted
+        case GaveBack():
+            assert answer.reason is ReleaseReason.SHUTDOWN
+        case _:
+            pytest.fail(f"{answer}")

@@ -41,7 +41,8 @@ def job_command(asked: Asked, job: UUID, at: When, version: int | None) -> None:
         found = job_at(stream)
         when = stamp(replay.until)
         if found is not None and version is not None and found.version < version:
-            found, when = None, f"version {version}: it is at version {found.version}"
+            when = f"version {version}: it is at version {found.version}"
+            found = None
         if asked.as_json:
             records = [{"record": "event", **event_document(each)} for each in stream]
             if found is not None:
