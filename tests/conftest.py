@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import signal
 
-pytest_plugins = ["pytester", "tests.plugins.acceptance", "tests.plugins.database"]
+pytest_plugins = [
+    "pytester",
+    "tests.plugins.acceptance",
+    "tests.plugins.beside",
+    "tests.plugins.database",
+]
 
 # What is started in the background of a script ignores Ctrl-C, and so would all that it starts.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

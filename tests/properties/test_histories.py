@@ -12,25 +12,27 @@ import pytest
 
 from leasebook.domain import Group, grouping
 from leasebook.domain.decide import birth
-from tests.properties.proof import MACHINES, prove
+from tests.plugins.beside import Said
+from tests.properties.proof import MACHINES
 from tests.simulation.sabotage import rules
 from tests.simulation.sabotage.rules import Planted
 from tests.support.machines import Broken, live
 
+START = os.environ.get("LEASEBOOK_PROPERTIES_START", "0")
 HISTORIES = 20_000
 SEEDS_MAX = 500
 
 
 @pytest.mark.slow
 @pytest.mark.acceptance("E05")
-@pytest.mark.parametrize("machine", MACHINES)
-def test_no_history_breaks_the_machine(machine: str) -> None:
+@pytest.mark.beside("-m", "tests.properties", "--start", START, "--histories", str(HISTORIES))
+@pytest.mark.timeout(900)
+def test_no_history_breaks_a_machine(beside: Callable[[], Said]) -> None:
     """Always the same seeds; LEASEBOOK_PROPERTIES_START=20000 tries others."""
-    start = int(os.environ.get("LEASEBOOK_PROPERTIES_START", "0"))
-    jobs = min(2, os.cpu_count() or 1)
-    *broken, told = prove(machine, range(start, start + HISTORIES), jobs)
+    code, told = beside()
     print(told)
-    assert not broken, "\n".join(broken[:3])
+    assert code == 0, told
+    assert all(machine in told for machine in MACHINES)
 
 
 def overfull_groups() -> Planted:

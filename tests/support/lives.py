@@ -28,7 +28,7 @@ from leasebook.domain.commands import (
     TakeLease,
     Unblock,
 )
-from leasebook.domain.decide import decide
+from leasebook.domain.decide import change
 from leasebook.domain.decide.guard import moment
 from leasebook.domain.decide.waiting import block
 from leasebook.domain.events import Event
@@ -100,15 +100,16 @@ class Life:
 
     def do(self, command: Command) -> tuple[Event, ...]:
         """Decide, evolve and record; the events that came of it."""
-        return self._record(decide(self.job, command))
+        change_ = change(self.job, command)
+        self._record(change_.events, change_.after)
+        return change_.events
 
-    def _record(self, events: tuple[Event, ...]) -> tuple[Event, ...]:
+    def _record(self, events: tuple[Event, ...], after: Job) -> None:
         for event in events:
-            self.job = evolve(self.job, event)
             version = len(self.stream) + 1
-            recorded = Recorded(self.job.id, version, next(self._event_ids), 7, event)
+            recorded = Recorded(after.id, version, next(self._event_ids), 7, event)
             self.stream.append(recorded)
-        return events
+        self.job = after
 
     @property
     def now(self) -> Job:
@@ -148,7 +149,11 @@ class Life:
         return self
 
     def block(self, seconds: float, by: int = 9) -> Life:
-        self._record(block(self.now, moment(self.now, at(seconds)), job_id(by)))
+        job = self.now
+        events = block(job, moment(job, at(seconds)), job_id(by))
+        for event in events:
+            job = evolve(job, event)
+        self._record(events, job)
         return self
 
     def unblock(self, seconds: float) -> Life:
