@@ -77,7 +77,8 @@ def beside(request: pytest.FixtureRequest) -> Callable[[], Said]:
 
 def pytest_unconfigure(config: pytest.Config) -> None:
     """Nobody waits for them any more."""
-    for process in config.stash.get(RUNNING, {}).values():
+    running = config.stash[RUNNING] if RUNNING in config.stash else {}
+    for process in running.values():
         if process.poll() is None:
             process.kill()
             process.wait()
