@@ -18,6 +18,7 @@ import pytest
 
 TOP = Path(__file__).parents[2]
 MARK = "beside"
+NONE: dict[str, subprocess.Popen[str]] = {}
 RUNNING = pytest.StashKey[dict[str, subprocess.Popen[str]]]()
 
 
@@ -77,8 +78,7 @@ def beside(request: pytest.FixtureRequest) -> Callable[[], Said]:
 
 def pytest_unconfigure(config: pytest.Config) -> None:
     """Nobody waits for them any more."""
-    running = config.stash[RUNNING] if RUNNING in config.stash else {}
-    for process in running.values():
+    for process in config.stash.get(RUNNING, NONE).values():
         if process.poll() is None:
             process.kill()
             process.wait()
