@@ -40,7 +40,7 @@ select from leasebook.group_inbox
 
 
 @pytest.mark.slow
-@pytest.mark.acceptance("Q14", "E04")
+@pytest.mark.acceptance("Q14", "E04", "I8")
 def test_four_workers_and_six_producers_for_a_while(database_dsn: str) -> None:
     over, finished = Event(), Event()
     with ThreadPoolExecutor(PRODUCERS + WORKERS) as threads:

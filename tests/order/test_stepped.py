@@ -105,7 +105,7 @@ def test_a_worker_that_does_not_ask_for_producers_is_found_out(
 
 
 @pytest.mark.slow
-@pytest.mark.acceptance("Q14", "E04")
+@pytest.mark.acceptance("Q14", "E04", "I8")
 @pytest.mark.parametrize("duel", DUELS.values(), ids=list(DUELS))
 def test_every_order_of_two_sessions(arena: Arena, duel: Duel) -> None:
     numbers = count(1)

@@ -50,7 +50,7 @@ def test_running_handlers_may_finish_and_nothing_new_begins(
     assert len(yard.audit("worker_stopped")) == 1
 
 
-@pytest.mark.acceptance("A13")
+@pytest.mark.acceptance("A13", "Q06")
 @pytest.mark.case("C08")
 @pytest.mark.parametrize("how", ["the grace ends", "a second signal"])
 def test_what_does_not_finish_is_given_back_and_spends_nothing(yard: Yard, how: str) -> None:

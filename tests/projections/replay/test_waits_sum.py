@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from itertools import count
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -93,6 +94,7 @@ def audit(draw: st.DrawFn) -> list[AuditLine]:
     return sorted(lines, key=lambda each: each.at)
 
 
+@pytest.mark.acceptance("I17")
 @given(lives(), audit(), st.none() | MOMENTS, st.none() | MOMENTS)
 def test_segments_sum_exactly(
     log: list[Recorded], lines: list[AuditLine], until: float | None, known: float | None
