@@ -98,6 +98,10 @@ class ClaimTable(Protocol):
         """
         ...
 
+    def close(self) -> None:
+        """Close the connection; a later question opens another."""
+        ...
+
 
 class Part(Protocol):
     """A transaction that makes some rows of the shadow anew.
@@ -157,6 +161,10 @@ class ShadowTable(Protocol):
 
     def gate_seconds(self) -> float:
         """How long the gate was held."""
+        ...
+
+    def close(self) -> None:
+        """Close the connection; a later question opens another."""
         ...
 
 

@@ -12,7 +12,7 @@ from .columns import SPEC, STATE
 
 JOBS = "jobs"
 SHADOW = "jobs_shadow"
-#: Every column that a row is made of; a table with others belongs to a newer release, or is changed.
+#: Every column that a row is made of.  A table with more is one of a newer release, or changed.
 COLUMNS = ("seq", "has_waiter", *SPEC, *STATE)
 
 
@@ -26,8 +26,7 @@ select pg_catalog.pg_describe_object(d.classid, d.objid, d.objsubid)
     on d.refclassid = 'pg_catalog.pg_class'::regclass and d.refobjid = jobs.oid
     or d.refclassid = 'pg_catalog.pg_type'::regclass and d.refobjid in (
        select t.oid from pg_catalog.pg_type as t
-        where t.oid = jobs.reltype
-           or t.oid = (select of.typarray from pg_catalog.pg_type as of where of.oid = jobs.reltype))
+        where jobs.reltype in (t.oid, t.typelem))
  where d.deptype in ('n', 'a')
    and not (d.classid = 'pg_catalog.pg_class'::regclass and d.objid in (
             select i.indexrelid from pg_catalog.pg_index as i where i.indrelid = jobs.oid))

@@ -1,0 +1,146 @@
+"""The claim table is made anew again and again while workers and producers go on.
+
+`make rehearse` runs this beside 1,000,000 more jobs.
+"""
+
+from __future__ import annotations
+
+import os
+
+APP = "tests.worker.maintenance_app:book"
+ROWS = int(os.environ.get("LEASEBOOK_TEST_REBUILD_ROWS", "2000"))
+ROUNDS = 6
+PRODUCERS = 2
+SECONDS = 60.0 + ROWS / 2_000
+
+#: Jobs that wait for tomorrow.
+FILL = """
+with logged as (
+    insert into leasebook.job_events (job_id, version, at, kind, due_at, data)
+    select gen_random_uuid(), 1, moment.at, 'enqueued.v1', moment.at + interval '1 day', %s
+      from generate_series(1, %s), (select now() as at) as moment
+    returning job_id, event_id, at, due_at
+)
+insert into leasebook.jobs (id, seq, queue, priority, name, args, enqueued_at, retries, timeout,
+       lease_seconds, on_exhausted, version, state, due_at, at)
+select job_id, event_id, 'default', 5, 'quick', '{"n":1}', at, 3, 300, 60, 'hold', 1, 'queued',
+       due_at, at
+  from logged
+"""
+
+#: A rebuild that is killed after some chunks, or when it stands in the gate.
+REBUILD_AND_DIE = """
+import os, signal, sys
+from leasebook.infra.app.shadow import rebuild
+from leasebook.infra.postgres import shadow as module
+left = int(sys.argv[2])
+def die(*given):
+    os.kill(os.getpid(), signal.SIGKILL)
+def told(events, total):
+    global left
+    left -= 1
+    if left == 0:
+        die()
+if left < 0:
+    module._moved = lambda place, here, tally, events, plain=module._moved: (
+        die() if place.waiters and events else plain(place, here, tally, events))
+rebuild(module.PostgresShadow(sys.argv[1], chunk_events=500), told)
+"""
+
+
+@pytest.mark.case("C56")
+@pytest.mark.fault
+@pytest.mark.slow
+@pytest.mark.timeout(300 + ROWS // 500)
+def test_nothing_is_lost_or_done_twice_while_the_table_is_swapped(yard: Yard) -> None:
+    """Workers and producers keep their sessions, and the statements they have prepared."""
+    _fill(yard)
+    for _ in range(2):
+        yard.worker("--concurrency", "4", "--dead-after", "60")
+    stop = Event()
+    with ThreadPoolExecutor() as threads, closing(PostgresShadow(yard.dsn)) as shadow:
+        producers = [threads.submit(_produce, yard, stop) for _ in range(PRODUCERS)]
+        try:
+            for number in range(ROUNDS):
+                _killed(yard.dsn, -1 if number % 3 == 2 else 1 + number)
+                done = rebuild(shadow)
+                print(f"{done.events} events, gate {done.gate_seconds * 1000:.0f} ms")
+                assert check_schema(yard.dsn) == ()
+        finally:
+            stop.set()
+        receipts = [each for future in producers for each in future.result()]
+    assert len(receipts) > ROUNDS * PRODUCERS, "producers went on"
+    outcomes = yard.all_over(receipts, SECONDS)
+    assert outcomes == Counter({"done": len(receipts)})
+    assert Counter(each.job_id for each in yard.effects()) == Counter(receipts), "each began once"
+    assert yard.rows() == ROWS
+    with closing(PostgresClaimTable(yard.dsn)) as table:
+        assert list(verify(table)) == []
+    pids = {each.pid for each in yard.effects()}
+    assert len(pids) == len(yard.workers), "no worker was replaced"
+
+
+def _fill(yard: Yard) -> None:
+    document = {
+        "name": "quick",
+        "queue": "default",
+        "priority": 5,
+        "retries": 3,
+        "timeout": 300,
+        "lease": 60,
+        "on_exhausted": "hold",
+        "args": {"n": 1},
+    }
+    yard.sql(FILL, json.dumps(document, separators=(",", ":")), ROWS)
+
+
+def _produce(yard: Yard, stop: Event) -> list[UUID]:
+    """One job in each transaction, all on one connection."""
+    made: list[UUID] = []
+    with yard.caller() as caller:
+        while not stop.wait(0.01):
+            made.append(identity(quick.enqueue(caller, len(made))))
+            caller.commit()
+    return made
+
+
+def _killed(dsn: str, when: int) -> None:
+    """A rebuild that does not come to its end."""
+    search = os.pathsep.join(os.path.abspath(entry) for entry in sys.path)
+    done = subprocess.run(
+        [sys.executable, "-c", REBUILD_AND_DIE, dsn, str(when)],
+        env={**os.environ, "PYTHONPATH": search},
+        timeout=SECONDS,
+    )
+    assert done.returncode == -signal.SIGKILL
+
+
+@pytest.mark.slow
+def test_verify_repair_and_rebuild_as_jobs(yard: Yard) -> None:
+    """Ordinary jobs, whose results say what was found; the rebuild's own row goes along."""
+    with yard.caller() as caller:
+        lost = quick.enqueue(caller, 1)
+    yard.sql("delete from leasebook.jobs")
+    with yard.caller() as caller:
+        first = built_in.verify.enqueue(caller)
+        # (One after another; a job that lost its row cannot be waited for.)
+        second = built_in.repair.enqueue(caller, after=first)
+        third = built_in.rebuild.enqueue(caller, after=second)
+        last = built_in.verify.enqueue(caller, after=third)
+    yard.worker(app=APP)
+
+    def result(receipt: Receipt) -> dict[str, Any]:
+        yard.over(receipt)
+        (completed,) = (each for each in yard.events(receipt) if isinstance(each, Completed))
+        assert completed.result is not None
+        document: dict[str, Any] = json.loads(completed.result)
+        return document
+
+    found = result(first)
+    assert (found["rows"], found["left"]) == (1, 1)
+    assert found["shown"][0]["job_id"] == str(lost.id)
+    assert (result(second)["rows"], result(second)["left"]) == (1, 0)
+    assert result(third)["tries"] >= 1
+    assert result(last)["rows"] == 0
+    assert yard.over(lost).outcome == "done"
+    assert len(yard.audit("table_rebuilt")) == 1
