@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
     from ..rebuild_ports import ClaimTable, ShadowTable
@@ -21,8 +21,6 @@ class Upkeep:
         def schema(self) -> str: ...
         @property
         def dsn(self) -> str: ...
-        @property
-        def job(self) -> Any: ...
 
     def maintenance(self, *, queue: str = "default") -> Maintenance:
         """Register verify, repair and rebuild of the claim table as job types without arguments.
@@ -32,7 +30,7 @@ class Upkeep:
         """
         from .maintenance import maintenance
 
-        return maintenance(self.job, self.claim_table, self.shadow, queue)
+        return maintenance(cast(Any, self).job, self.claim_table, self.shadow, queue)
 
     def claim_table(self) -> ClaimTable:
         """The claim table, to hold it against the log with ``infra.app.rebuild``."""

@@ -5,7 +5,30 @@
 
 from __future__ import annotations
 
+import json
 import os
+import signal
+import subprocess
+import sys
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from threading import Event
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from leasebook.domain.events import Completed
+from leasebook.infra.app.rebuild import verify
+from leasebook.infra.app.shadow import rebuild
+from leasebook.infra.caller_ports import Receipt
+from leasebook.infra.postgres.claim_table import PostgresClaimTable
+from leasebook.infra.postgres.schema.check import check_schema
+from leasebook.infra.postgres.shadow import PostgresShadow
+from tests.support.yard import Yard, identity
+from tests.worker.app import quick
+from tests.worker.maintenance_app import built_in
 
 APP = "tests.worker.maintenance_app:book"
 ROWS = int(os.environ.get("LEASEBOOK_TEST_REBUILD_ROWS", "2000"))
