@@ -33,6 +33,8 @@ from .windows import end_of_log
 CHUNK_EVENTS = 5_000
 #: How long the gate is waited for; appenders queue up behind whoever waits.
 GATE_MILLISECONDS = 200
+#: How many events may be caught up with behind the gate.
+GATE_EVENTS = 5_000
 #: How long one statement may take that nobody else waits for: an index of a huge table.
 PATIENT_SECONDS = 6 * 3600.0
 #: How long the rest of a window may be thought about.
@@ -205,7 +207,9 @@ class PostgresShadow:
                     raise GateBusy(pids, _sessions(pids, "goes on in a snapshot of before"))
                 here = end_of_log(self._link, self._schema, last=True)
                 place.position.require_home(here)
-                part = WindowPart(self._link, self._schema, place.position, here, place.waiters)
+                part = WindowPart(
+                    self._link, self._schema, place.position, here, place.waiters, GATE_EVENTS
+                )
                 yield part
                 done = _moved(place, here, part.tally, part.events)
                 self._link.say(";\n".join(swap))

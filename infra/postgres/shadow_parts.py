@@ -11,6 +11,7 @@ from attrs import define
 
 from ...projections.claim import KeptRow
 from ...projections.streams import Stream, by_job
+from ..rebuild_ports import GateBusy
 from .batches import row_columns
 from .connection import Link, Params
 from .position import Position
@@ -64,12 +65,19 @@ class WindowPart:
     last = True
 
     def __init__(
-        self, link: Link, schema: Schema, after: Position, upto: Position, waiters: bool
+        self,
+        link: Link,
+        schema: Schema,
+        after: Position,
+        upto: Position,
+        waiters: bool,
+        most: int | None = None,
     ) -> None:
         self._link = link
         self._schema = schema
         self._bounds = bounds(after, upto)
         self._waiters = waiters
+        self._most = most
         self.tally = Tally()
         self.events = 0
 
@@ -77,9 +85,12 @@ class WindowPart:
         """Its streams, some at a time.
 
         All rows go before the first comes back: a unique key may have passed from one to another.
+        Raises GateBusy for more than ``most`` events.
         """
         touched = self._ask(windows.touched, self._bounds)
         self.events = len(touched)
+        if self._most is not None and self.events > self._most:
+            raise GateBusy((), f"{self.events:,} events came in at once")
         ids = [job_id for (job_id,), _ in groupby(touched)]
         if ids:
             ((gone,),) = self._ask(statements.clear, {"ids": uuids(ids)})

@@ -32,9 +32,11 @@ from tests.worker.maintenance_app import built_in
 
 APP = "tests.worker.maintenance_app:book"
 ROWS = int(os.environ.get("LEASEBOOK_TEST_REBUILD_ROWS", "2000"))
-ROUNDS = 6
+CHUNK_EVENTS = max(500, min(5_000, ROWS // 100))
+#: After how many chunks each rebuild is killed; -1: with its indexes, a window half applied.
+KILLS = (1, -1, 4, -1, 2, -1)[: 6 if ROWS < 100_000 else 2]
 PRODUCERS = 2
-SECONDS = 60.0 + ROWS / 2_000
+SECONDS = 60.0 + ROWS / 1_000
 
 #: Jobs that wait for tomorrow.
 FILL = """
@@ -67,14 +69,14 @@ def told(events, total):
 if left < 0:
     module._moved = lambda place, here, tally, events, plain=module._moved: (
         die() if place.waiters and events else plain(place, here, tally, events))
-rebuild(module.PostgresShadow(sys.argv[1], chunk_events=500), told)
+rebuild(module.PostgresShadow(sys.argv[1], chunk_events=int(sys.argv[3])), told)
 """
 
 
 @pytest.mark.case("C56")
 @pytest.mark.fault
 @pytest.mark.slow
-@pytest.mark.timeout(300 + ROWS // 500)
+@pytest.mark.timeout(300 + ROWS // 400)
 def test_nothing_is_lost_or_done_twice_while_the_table_is_swapped(yard: Yard) -> None:
     """Workers and producers keep their sessions, and the statements they have prepared."""
     _fill(yard)
@@ -84,15 +86,15 @@ def test_nothing_is_lost_or_done_twice_while_the_table_is_swapped(yard: Yard) ->
     with ThreadPoolExecutor() as threads, closing(PostgresShadow(yard.dsn)) as shadow:
         producers = [threads.submit(_produce, yard, stop) for _ in range(PRODUCERS)]
         try:
-            for number in range(ROUNDS):
-                _killed(yard.dsn, -1 if number % 3 == 2 else 1 + number)
+            for when in KILLS:
+                _killed(yard.dsn, when)
                 done = rebuild(shadow)
                 print(f"{done.events} events, gate {done.gate_seconds * 1000:.0f} ms")
                 assert check_schema(yard.dsn) == ()
         finally:
             stop.set()
         receipts = [each for future in producers for each in future.result()]
-    assert len(receipts) > ROUNDS * PRODUCERS, "producers went on"
+    assert len(receipts) > len(KILLS) * PRODUCERS, "producers went on"
     outcomes = yard.all_over(receipts, SECONDS)
     assert outcomes == Counter({"done": len(receipts)})
     assert Counter(each.job_id for each in yard.effects()) == Counter(receipts), "each began once"
@@ -131,7 +133,7 @@ def _killed(dsn: str, when: int) -> None:
     """A rebuild that does not come to its end."""
     search = os.pathsep.join(os.path.abspath(entry) for entry in sys.path)
     done = subprocess.run(
-        [sys.executable, "-c", REBUILD_AND_DIE, dsn, str(when)],
+        [sys.executable, "-c", REBUILD_AND_DIE, dsn, str(when), str(CHUNK_EVENTS)],
         env={**os.environ, "PYTHONPATH": search},
         timeout=SECONDS,
     )

@@ -99,7 +99,7 @@ def indexing(schema: Schema) -> str:
     """With which statements do the indexes of the shadow become those of the table?"""
     return f"""
 with {_tables(schema)}
-select 'drop index {_quoted(schema.quoted)}.' || pg_catalog.quote_ident(x.relname)
+select 'drop index ' || i.indexrelid::pg_catalog.regclass
   from jobs, shadow, pg_catalog.pg_index as i
   join pg_catalog.pg_class as x on x.oid = i.indexrelid
  where i.indrelid = shadow.oid and x.relname not in (
@@ -122,6 +122,7 @@ select case when i.indisunique then 'create unique index ' else 'create index ' 
 def swapping(schema: Schema) -> str:
     """With which statements does the shadow take the place, the rights and the names?"""
     jobs, shadow = _quoted(schema.table(JOBS)), _quoted(schema.table(SHADOW))
+    index = _quoted(schema.table("shadow_")).removesuffix('"')
     grant = """pg_catalog.concat(' to ',
         case when g.grantee = 0 then 'public'
              else pg_catalog.quote_ident(pg_catalog.pg_get_userbyid(g.grantee)) end,
@@ -150,7 +151,7 @@ with {_tables(schema)}, steps (place, statement) as (
     union
     select 5, 'alter table {shadow} rename to {JOBS}'
     union
-    select 6, 'alter index {_quoted(schema.quoted)}.shadow_' || i.indexrelid || ' rename to '
+    select 6, 'alter index {index}' || i.indexrelid || '" rename to '
         || pg_catalog.quote_ident(x.relname)
       from jobs
       join pg_catalog.pg_index as i on i.indrelid = jobs.oid and i.indisvalid
