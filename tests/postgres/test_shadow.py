@@ -19,6 +19,7 @@ from leasebook.infra.app.rebuild import verify
 from leasebook.infra.app.shadow import rebuild
 from leasebook.infra.postgres.claim_table import PostgresClaimTable
 from leasebook.infra.postgres.schema.check import check_schema
+from leasebook.infra.postgres.schema.migrate import migrate
 from leasebook.infra.postgres.shadow import PostgresShadow
 from leasebook.infra.postgres.store import PostgresStore
 from leasebook.infra.rebuild_ports import (
@@ -62,6 +63,7 @@ select relname from pg_class
 REBUILD_AND_DIE = """
 import os, signal, sys
 from leasebook.infra.app.shadow import rebuild
+from leasebook.infra.postgres.schema.migrate import migrate
 from leasebook.infra.postgres.shadow import PostgresShadow
 from leasebook.infra.postgres.connection import Link
 shadow, left = PostgresShadow(sys.argv[1], chunk_events=3), int(sys.argv[2])
@@ -111,7 +113,7 @@ def differing(dsn: str) -> list[object]:
         table.close()
 
 
-@pytest.mark.acceptance("I13")
+@pytest.mark.acceptance("E11", "I13")
 def test_the_table_is_made_anew(
     database_dsn: str, shadow: PostgresShadow, ids: dict[str, UUID]
 ) -> None:
@@ -268,6 +270,23 @@ def test_one_at_a_time_and_throwing_away(database_dsn: str, shadow: PostgresShad
         other.close()
 
 
+def test_any_name_of_the_schema_will_do(database_dsn: str) -> None:
+    name = """Jobs'"-x"""
+    migrate(database_dsn, name)
+    made = PostgresShadow(database_dsn, name)
+    try:
+        made.begin()
+        made.complete()
+        index = """create index mine on "Jobs'""-x".jobs (label)"""
+        ask(database_dsn, index)
+        made.complete()
+        ask(database_dsn, """drop index "Jobs'""-x".mine""")
+        assert rebuild(made).events == 0
+        assert check_schema(database_dsn, name) == ()
+    finally:
+        made.close()
+
+
 @pytest.mark.unchecked("a log that lacks a birth")
 def test_a_stream_without_its_birth_is_refused(database_dsn: str, shadow: PostgresShadow) -> None:
     ask(
@@ -289,6 +308,7 @@ def test_a_log_of_elsewhere_gets_no_table(database_dsn: str, shadow: PostgresSha
         rebuild(shadow)
 
 
+@pytest.mark.acceptance("E11")
 @pytest.mark.fault
 @pytest.mark.slow
 def test_killed_at_every_step_it_goes_on(database_dsn: str, ids: dict[str, UUID]) -> None:

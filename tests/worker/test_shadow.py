@@ -73,6 +73,7 @@ rebuild(module.PostgresShadow(sys.argv[1], chunk_events=int(sys.argv[3])), told)
 """
 
 
+@pytest.mark.acceptance("E11")
 @pytest.mark.case("C56")
 @pytest.mark.fault
 @pytest.mark.slow
@@ -140,6 +141,7 @@ def _killed(dsn: str, when: int) -> None:
     assert done.returncode == -signal.SIGKILL
 
 
+@pytest.mark.acceptance("E11")
 @pytest.mark.slow
 def test_verify_repair_and_rebuild_as_jobs(yard: Yard) -> None:
     """Ordinary jobs, whose results say what was found; the rebuild's own row goes along."""
