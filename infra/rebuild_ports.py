@@ -192,12 +192,14 @@ class RepairElsewhere(LeasebookError):
 
 
 class GateBusy(Exception):
-    """The table was not to be had in a moment because of these sessions; ask again."""
+    """The table was not to be had in a moment; ask again.  ``why`` names sessions in the way."""
 
-    def __init__(self, pids: Sequence[int], why: str) -> None:
-        super().__init__(why)
-        self.pids = tuple(pids)
-        self.why = why
+    def __init__(self, what: str, pids: Sequence[int] | None = None) -> None:
+        self.why = what
+        if pids is not None:
+            who = f"pid{'s' * (len(pids) > 1)} {', '.join(map(str, pids))}"
+            self.why = f"{who if pids else 'a session that has gone since'} {what}"
+        super().__init__(self.why)
 
 
 class RebuildElsewhere(LeasebookError):

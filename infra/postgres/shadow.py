@@ -11,21 +11,21 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from time import monotonic
 from typing import Any
-from uuid import UUID
 
-from attrs import evolve, frozen
+from attrs import evolve
 from psycopg.errors import LockNotAvailable
 
 from ..documents import dumps
 from ..ports import StoreUnavailable
 from ..rebuild_ports import GateBusy, NotALiveLog, RebuildElsewhere, RebuildRefused, ShadowPlace
 from .connection import Link, Params
-from .position import ForeignPosition, Position, position_of
+from .position import ForeignPosition, Position
 from .rows import texts
 from .schema.check import require_schema
 from .schema.name import DEFAULT, Schema
 from .settings import Settings
-from .shadow_parts import ChunkPart, Tally, WindowPart
+from .shadow_parts import ChunkPart, WindowPart
+from .shadow_place import Place, place_of
 from .statements import frame, rebuilding, restoring, windows, workers
 from .statements import shadow as statements
 from .windows import end_of_log
@@ -42,45 +42,6 @@ IDLE_SECONDS = 60.0
 #: The name of its checkpoint, and of its turn.
 REBUILD = "projection rebuild"
 REBUILT = "table_rebuilt"
-
-
-@frozen
-class _Place:
-    """The checkpoint: jobs up to ``last`` are copied (None, with ``copied``: all).
-
-    ``position`` is where the log has been read to, ``waiters`` whether rows know who waits for
-    them, ``rows`` how many the shadow has.
-    """
-
-    position: Position
-    last: UUID | None = None
-    copied: bool = False
-    waiters: bool = False
-    events: int = 0
-    rows: int = 0
-
-    def document(self) -> dict[str, Any]:
-        last = None if self.last is None else str(self.last)
-        return {
-            "position": self.position.document(),
-            "last": last,
-            "copied": self.copied,
-            "waiters": self.waiters,
-            "events": self.events,
-            "rows": self.rows,
-        }
-
-
-def _place_of(document: Any) -> _Place:
-    last = document["last"]
-    return _Place(
-        position_of(document["position"]),
-        None if last is None else UUID(last),
-        document["copied"],
-        document["waiters"],
-        document["events"],
-        document["rows"],
-    )
 
 
 class PostgresShadow:
@@ -126,7 +87,7 @@ class PostgresShadow:
             self._require_replaceable()
             place = self._usable(here)
             if place is None:
-                place = _Place(here)
+                place = Place(here)
                 self._drop()
                 self._say_all(statements.making)
                 self._reached(place)
@@ -168,7 +129,7 @@ class PostgresShadow:
             place.position.require_home(here)
             part = WindowPart(self._link, self._schema, place.position, here, place.waiters)
             yield part
-            self._reached(_moved(place, here, part.tally, part.events))
+            self._reached(place.moved(here, part.events, part.tally.rows))
 
     def complete(self) -> None:
         """Give the shadow the indexes of the table, and let rows know who waits for them."""
@@ -204,14 +165,14 @@ class PostgresShadow:
                 began = monotonic()
                 if old := self._link.ask(statements.old_snapshots(), {}):
                     pids = [row[0] for row in old]
-                    raise GateBusy(pids, _sessions(pids, "goes on in a snapshot of before"))
+                    raise GateBusy("goes on in a snapshot of before", pids)
                 here = end_of_log(self._link, self._schema, last=True)
                 place.position.require_home(here)
                 part = WindowPart(
                     self._link, self._schema, place.position, here, place.waiters, GATE_EVENTS
                 )
                 yield part
-                done = _moved(place, here, part.tally, part.events)
+                done = place.moved(here, part.events, part.tally.rows)
                 self._link.say(";\n".join(swap))
                 self._ask(windows.drop_checkpoint, {"name": REBUILD})
                 self._record({"events": done.events, "rows": done.rows})
@@ -219,7 +180,7 @@ class PostgresShadow:
         except StoreUnavailable as error:
             if isinstance(error.__cause__, LockNotAvailable):
                 pids = self._holders()
-                raise GateBusy(pids, _sessions(pids, "held the table")) from error
+                raise GateBusy("held the table", pids) from error
             raise
 
     def gate_seconds(self) -> float:
@@ -255,17 +216,17 @@ class PostgresShadow:
     def _drop(self) -> None:
         self._link.say(f"drop table if exists {self._schema.table(statements.SHADOW)}")
 
-    def _place(self) -> _Place | None:
+    def _place(self) -> Place | None:
         rows = self._ask(windows.checkpoint, {"name": REBUILD})
-        return None if not rows else _place_of(json.loads(rows[0][0]))
+        return None if not rows else place_of(json.loads(rows[0][0]))
 
-    def _known(self) -> _Place:
+    def _known(self) -> Place:
         """The place of the rebuild that is at work.  Raises RebuildElsewhere when it is gone."""
         if (place := self._place()) is None:
             raise RebuildElsewhere
         return place
 
-    def _usable(self, here: Position) -> _Place | None:
+    def _usable(self, here: Position) -> Place | None:
         """The place of an earlier rebuild if one can go on from it."""
         place, unlike = self._place(), self._ask(statements.unlike, {})
         if place is None or not unlike or unlike[0][0]:
@@ -276,7 +237,7 @@ class PostgresShadow:
             return None
         return place
 
-    def _reached(self, place: _Place) -> None:
+    def _reached(self, place: Place) -> None:
         position = {"name": REBUILD, "position": dumps(place.document())}
         self._ask(windows.move_checkpoint, position)
 
@@ -296,7 +257,7 @@ class PostgresShadow:
                 ["its columns have changed meanwhile"], "Run it again: it begins anew."
             )
         if self._ask(statements.indexing, {}):
-            raise GateBusy((), "an index of the table has changed")
+            raise GateBusy("an index of the table has changed")
 
     def _verify(self) -> None:
         """Make sure that the shadow has the rows that were given to it, and no more."""
@@ -327,14 +288,3 @@ class PostgresShadow:
             "details": texts([dumps(detail)]),
         }
         self._ask(workers.record, params)
-
-
-def _moved(place: _Place, here: Position, tally: Tally, events: int) -> _Place:
-    return evolve(place, position=here, events=place.events + events, rows=place.rows + tally.rows)
-
-
-def _sessions(pids: list[int], what: str) -> str:
-    """Who was in the way, in words."""
-    if not pids:
-        return f"a session that was gone afterwards {what}"
-    return f"{'pid' if len(pids) == 1 else 'pids'} {', '.join(map(str, pids))} {what}"

@@ -90,7 +90,7 @@ class WindowPart:
         touched = self._ask(windows.touched, self._bounds)
         self.events = len(touched)
         if self._most is not None and self.events > self._most:
-            raise GateBusy((), f"{self.events:,} events came in at once")
+            raise GateBusy(f"{self.events:,} events came in at once")
         ids = [job_id for (job_id,), _ in groupby(touched)]
         if ids:
             ((gone,),) = self._ask(statements.clear, {"ids": uuids(ids)})

@@ -67,8 +67,9 @@ def told(events, total):
     if left == 0:
         die()
 if left < 0:
-    module._moved = lambda place, here, tally, events, plain=module._moved: (
-        die() if place.waiters and events else plain(place, here, tally, events))
+    moved = module.Place.moved
+    module.Place.moved = lambda place, here, events, rows: (
+        die() if place.waiters and events else moved(place, here, events, rows))
 rebuild(module.PostgresShadow(sys.argv[1], chunk_events=int(sys.argv[3])), told)
 """
 
