@@ -160,7 +160,7 @@ class ShadowTable(Protocol):
         ...
 
     def gate_seconds(self) -> float:
-        """How long the gate was held."""
+        """How long the gate was held, up to the commit."""
         ...
 
     def close(self) -> None:

@@ -28,7 +28,7 @@ Tried = Callable[[str, float], None]
 
 @frozen
 class Rebuilt:
-    """A swap: so many events make the table, after ``tries`` it took the gate ``gate_seconds``."""
+    """A swap: so many events were read, and the gate, had in so many tries, was held so long."""
 
     events: int
     tries: int

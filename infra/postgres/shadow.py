@@ -176,7 +176,8 @@ class PostgresShadow:
                 self._link.say(";\n".join(swap))
                 self._ask(windows.drop_checkpoint, {"name": REBUILD})
                 self._record({"events": done.events, "rows": done.rows})
-            self._gate_seconds = monotonic() - began
+                # (The server lets go of the locks before it takes the old files away.)
+                self._gate_seconds = monotonic() - began
         except StoreUnavailable as error:
             if isinstance(error.__cause__, LockNotAvailable):
                 pids = self._holders()
@@ -184,7 +185,7 @@ class PostgresShadow:
             raise
 
     def gate_seconds(self) -> float:
-        """How long the gate was held."""
+        """How long the gate was held, up to the commit."""
         return self._gate_seconds
 
     def close(self) -> None:

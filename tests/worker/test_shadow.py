@@ -14,6 +14,7 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from threading import Event
+from time import monotonic
 from typing import Any
 from uuid import UUID
 
@@ -21,7 +22,7 @@ import pytest
 
 from leasebook.domain.events import Completed
 from leasebook.infra.app.rebuild import verify
-from leasebook.infra.app.shadow import rebuild
+from leasebook.infra.app.shadow import Rebuilt, rebuild
 from leasebook.infra.caller_ports import Receipt
 from leasebook.infra.postgres.claim_table import PostgresClaimTable
 from leasebook.infra.postgres.schema.check import check_schema
@@ -84,14 +85,18 @@ def test_nothing_is_lost_or_done_twice_while_the_table_is_swapped(yard: Yard) ->
     _fill(yard)
     for _ in range(2):
         yard.worker("--concurrency", "4", "--dead-after", "60")
-    stop = Event()
+    stop, waits = Event(), list[float]()
     with ThreadPoolExecutor() as threads, closing(PostgresShadow(yard.dsn)) as shadow:
-        producers = [threads.submit(_produce, yard, stop) for _ in range(PRODUCERS)]
+        producers = [threads.submit(_produce, yard, stop, waits) for _ in range(PRODUCERS)]
         try:
             for when in KILLS:
                 _killed(yard.dsn, when)
-                done = rebuild(shadow)
-                print(f"{done.events} events, gate {done.gate_seconds * 1000:.0f} ms")
+                done, gate = _timed(shadow, waits)
+                longest = max(waits[gate:], default=0.0)
+                print(
+                    f"{done.events} events, {done.tries} tries, gate {done.gate_seconds * 1000:.0f}"
+                    f" ms, longest enqueue since its first try {longest * 1000:.0f} ms"
+                )
                 assert check_schema(yard.dsn) == ()
         finally:
             stop.set()
@@ -121,14 +126,23 @@ def _fill(yard: Yard) -> None:
     yard.sql(FILL, json.dumps(document, separators=(",", ":")), ROWS)
 
 
-def _produce(yard: Yard, stop: Event) -> list[UUID]:
+def _produce(yard: Yard, stop: Event, waits: list[float]) -> list[UUID]:
     """One job in each transaction, all on one connection."""
     made: list[UUID] = []
     with yard.caller() as caller:
         while not stop.wait(0.01):
+            began = monotonic()
             made.append(identity(quick.enqueue(caller, len(made))))
             caller.commit()
+            waits.append(monotonic() - began)
     return made
+
+
+def _timed(shadow: PostgresShadow, waits: list[float]) -> tuple[Rebuilt, int]:
+    """A rebuild, and how many enqueues there were before the first window after its indexes."""
+    counts: list[int] = []
+    done = rebuild(shadow, lambda events, total: counts.append(len(waits)))
+    return done, counts[-2]
 
 
 def _killed(dsn: str, when: int) -> None:
