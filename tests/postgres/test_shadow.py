@@ -298,6 +298,40 @@ def test_a_stream_without_its_birth_is_refused(database_dsn: str, shadow: Postgr
         rebuild(shadow)
 
 
+@pytest.mark.unchecked("a log with one unique key twice")
+def test_a_log_that_contradicts_itself_is_refused(
+    database_dsn: str, shadow: PostgresShadow
+) -> None:
+    store = PostgresStore(database_dsn)
+    try:
+        making.enqueue(store, making.new_spec(1, unique_key="k"))
+    finally:
+        store.close()
+    twice = (
+        "insert into leasebook.job_events (job_id, version, at, kind, due_at, data)"
+        " select gen_random_uuid(), version, at, kind, due_at, data from leasebook.job_events"
+    )
+    before = everything(database_dsn)
+    ask(database_dsn, twice)
+    with pytest.raises(RebuildRefused, match="two rows contradict each other: UniqueViolation"):
+        rebuild(shadow)
+    assert everything(database_dsn) == before
+
+
+def test_a_shadow_that_somebody_wrote_to_is_refused(
+    database_dsn: str, shadow: PostgresShadow, ids: dict[str, UUID]
+) -> None:
+    shadow.begin()
+    while not app_copy(shadow):
+        pass
+    ask(database_dsn, "delete from leasebook.jobs_shadow where id = %s", [ids["due"]])
+    with pytest.raises(RebuildRefused, match="throw it away with --discard"):
+        rebuild(shadow)
+    assert shadow.discard()
+    rebuild(shadow)
+    assert differing(database_dsn) == []
+
+
 def test_a_log_of_elsewhere_gets_no_table(database_dsn: str, shadow: PostgresShadow) -> None:
     ask(
         database_dsn,

@@ -95,7 +95,7 @@ def test_nothing_is_lost_or_done_twice_while_the_table_is_swapped(yard: Yard) ->
                 longest = max(waits[gate:], default=0.0)
                 print(
                     f"{done.events} events, {done.tries} tries, gate {done.gate_seconds * 1000:.0f}"
-                    f" ms, longest enqueue since its first try {longest * 1000:.0f} ms"
+                    f" ms, longest enqueue beside it {longest * 1000:.0f} ms"
                 )
                 assert check_schema(yard.dsn) == ()
         finally:
