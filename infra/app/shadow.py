@@ -17,7 +17,7 @@ from ..ports import DataRefused
 from ..rebuild_ports import GateBusy, GateShut, Part, RebuildRefused, ShadowTable
 from .rebuild import Progress
 
-#: Pauses between the tries for the gate: doubling, four minutes in all.
+#: Pauses between the tries for the gate: doubling, three and a half minutes in all.
 PAUSE_SECONDS = (0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 12.8, 25.6, 51.2, 102.4)
 #: So many events are caught up with behind the closed gate.
 EVENTS_LEFT = 500
