@@ -40,12 +40,13 @@ proof: install ## A million small worlds, a million histories of each state mach
 test-long: install ## Claim beside 3,000,000 finished jobs
 	LEASEBOOK_TEST_DONE=3000000 $(BIN)/pytest tests/postgres/test_long_queue.py --timeout=1200 $(ARGS)
 
-rehearse: install ## Upgrade 2,000,000 rows under traffic; 60 s of everybody at one key; pages in a browser
+rehearse: install ## Upgrade 2,000,000 rows under traffic; 60 s of everybody at one key; a rebuild of 1,000,000 jobs; pages in a browser
 	LEASEBOOK_TEST_MIGRATION_ROWS=2000000 LEASEBOOK_TEST_CONTENTION_SECONDS=60 \
 		LEASEBOOK_TEST_ORDER_SECONDS=60 LEASEBOOK_TEST_ORDER_EVERY=1 \
 		LEASEBOOK_TEST_ORDER_DEEP=100000 $(BIN)/pytest \
 		tests/postgres/test_online.py tests/postgres/test_key_contention.py tests/order \
 		--timeout=1200 $(ARGS)
+	LEASEBOOK_TEST_REBUILD_ROWS=1000000 $(BIN)/pytest tests/worker/test_shadow.py -s $(ARGS)
 	.ci/chromium
 	$(BIN)/python -m tests.browser
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Protocol
 from uuid import UUID
@@ -12,6 +12,7 @@ from attrs import frozen
 from ..domain.errors import LeasebookError
 from ..domain.log import Recorded
 from ..projections.claim import KeptRow
+from ..projections.streams import Stream
 
 
 @frozen
@@ -97,6 +98,83 @@ class ClaimTable(Protocol):
         """
         ...
 
+    def close(self) -> None:
+        """Close the connection; a later question opens another."""
+        ...
+
+
+class Part(Protocol):
+    """A transaction that makes some rows of the shadow anew.
+
+    ``events`` is how many events of the log it stands for, known when its pieces have been read;
+    ``last`` whether no more jobs follow in order of id.
+    """
+
+    events: int
+    last: bool
+
+    def pieces(self) -> Iterator[Sequence[Stream]]:
+        """The streams of its jobs, whole, some at a time; none of them has a row any more."""
+        ...
+
+    def write(self, rows: Sequence[KeptRow]) -> None:
+        """Give the shadow these rows of the last piece; whether one is waited for is found out.
+
+        Raises DataRefused when another row has the same unique key or is the same open group.
+        """
+        ...
+
+
+class ShadowTable(Protocol):
+    """A second claim table, made from the log beside the first, whose place it takes."""
+
+    def events(self) -> int:
+        """About how many events the log holds; 0 when that is not known."""
+        ...
+
+    def begin(self) -> ShadowPlace:
+        """Make the shadow, or find out how far an earlier rebuild came with it.
+
+        Raises RebuildRefused when a new table could not stand in for the old one, NotALiveLog, and
+        whatever keeps windows of the log from being read.
+        """
+        ...
+
+    def copying(self) -> AbstractContextManager[Part]:
+        """The next jobs of the log in order of id.  Raises RebuildElsewhere, as all of these do."""
+        ...
+
+    def following(self) -> AbstractContextManager[Part]:
+        """The jobs that something was committed of since this was last asked."""
+        ...
+
+    def complete(self) -> None:
+        """Give the shadow all that the table has beside its rows."""
+        ...
+
+    def gate(self) -> AbstractContextManager[Part]:
+        """The last such jobs, while nobody is at the table; then the shadow takes its place.
+
+        Raises GateBusy when the gate cannot be had in a moment; nothing has happened then.
+        """
+        ...
+
+    def gate_seconds(self) -> float:
+        """How long the gate was held, up to the commit."""
+        ...
+
+    def close(self) -> None:
+        """Close the connection; a later question opens another."""
+        ...
+
+
+@frozen
+class ShadowPlace:
+    """How far a rebuild has come.  ``copied``: with every job, but for what happened meanwhile."""
+
+    copied: bool
+    events: int = 0
+
 
 class RowsBusy(Exception):
     """A row was not to be had in a moment; ask again."""
@@ -110,6 +188,51 @@ class RepairElsewhere(LeasebookError):
     def __init__(self) -> None:
         super().__init__(
             "cannot repair: another repair of this claim table is at work. Wait until it has ended."
+        )
+
+
+class GateBusy(Exception):
+    """The table was not to be had in a moment; ask again.  ``why`` names sessions in the way."""
+
+    def __init__(self, what: str, pids: Sequence[int] | None = None) -> None:
+        self.why = what
+        if pids is not None:
+            who = f"pid{'s' * (len(pids) > 1)} {', '.join(map(str, pids))}"
+            self.why = f"{who if pids else 'a session that has gone since'} {what}"
+        super().__init__(self.why)
+
+
+class RebuildElsewhere(LeasebookError):
+    """Another rebuild of the same claim table is at work."""
+
+    code = "rebuild_elsewhere"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "cannot rebuild: another rebuild of this claim table is at work, or was started anew. "
+            "Wait until it has ended."
+        )
+
+
+class RebuildRefused(LeasebookError):
+    """A new table could not stand in for the claim table, or the log gives no such table."""
+
+    code = "rebuild_refused"
+
+    def __init__(self, found: Sequence[str], remedy: str) -> None:
+        self.found = tuple(found)
+        super().__init__(f"cannot rebuild the claim table: {'; '.join(found)}. {remedy}")
+
+
+class GateShut(LeasebookError):
+    """The claim table was not to be had for a moment in all the time that was tried."""
+
+    code = "gate_shut"
+
+    def __init__(self, tries: int, why: str) -> None:
+        super().__init__(
+            f"cannot swap the claim table: in {tries} tries {why}. Nothing was swapped and the "
+            "shadow is kept. End those transactions, and run it again: it goes on here."
         )
 
 

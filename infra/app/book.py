@@ -1,7 +1,7 @@
 """The book: an application's job types, and the database that their jobs live in.
 
-This is the one place in ``infra/app`` that knows PostgreSQL; everything else is given what it
-needs.  Nothing is imported, connected or started before it is needed.
+With ``upkeep`` this is the one place in ``infra/app`` that knows PostgreSQL; all else is given what
+it needs.  Nothing is imported, connected or started before it is needed.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from .registry import JobType, parts_of
 from .run import Run
 from .subjects import Standings, Subjects
 from .typed import GroupedJob, SingleJob
+from .upkeep import Upkeep
 from .where import chosen_dsn
 from .writing import Rows
 
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 
 
-class Book(Subjects):
+class Book(Subjects, Upkeep):
     """Job types by name, and where their jobs are kept.
 
     The database is, in this order: ``dsn`` (what libpq reads: a URI or key=value pairs), the

@@ -13,7 +13,9 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemaining
 from ...projections.wording import count
 from ..app.rebuild import Difference, repair, verify
 from ..app.rebuild import Progress as Told
+from ..app.shadow import rebuild
 from ..postgres.claim_table import PostgresClaimTable
+from ..postgres.shadow import PostgresShadow
 from ..postgres.windows import PostgresWindows
 from .options import connection_options, plain_book
 from .output import FINDING, answering, finish, print_json
@@ -58,6 +60,47 @@ def repair_command(dsn: str | None, schema: str, as_json: bool) -> None:
     finish(FINDING if left else 0)
 
 
+@projection.command("rebuild")
+@click.option("--shadow", "beside", is_flag=True, help="Beside the table in use; the one way.")
+@click.option("--discard", is_flag=True, help="Throw away what a rebuild has left half done.")
+@connection_options
+def rebuild_command(
+    beside: bool, discard: bool, dsn: str | None, schema: str, as_json: bool
+) -> None:
+    """Make the whole claim table anew from the log, beside the one in use, and swap it in.
+
+    Workers and producers go on; for the swap they wait a fraction of a second. Broken off, the next
+    rebuild goes on where this one was. The role must own the tables.
+    """
+    if beside == discard:
+        raise click.UsageError(
+            "say --shadow to make the table anew beside the one in use, or --discard to throw away "
+            "what a rebuild has left."
+        )
+    with (
+        answering(as_json=as_json),
+        plain_book(dsn, schema) as book,
+        closing(PostgresShadow(book.dsn, book.schema)) as shadow,
+    ):
+        shadow.require_schema()
+        if discard:
+            found = shadow.discard()
+            if as_json:
+                print_json({"discarded": found})
+            else:
+                click.echo("the shadow is gone" if found else "there is no shadow")
+            return
+        with _bar() as told:
+            done = rebuild(shadow, told, _tried)
+    if as_json:
+        print_json(attrs.asdict(done))
+        return
+    click.echo(
+        f"the claim table is made anew from {count(done.events, 'event')}; the swap kept others "
+        f"waiting for {done.gate_seconds * 1000:.0f} ms"
+    )
+
+
 @projection.command("adopt")
 @connection_options
 def adopt_command(dsn: str | None, schema: str, as_json: bool) -> None:
@@ -76,6 +119,10 @@ def adopt_command(dsn: str | None, schema: str, as_json: bool) -> None:
         print_json({"adopted": True})
     else:
         click.echo("the log is at home in this cluster from now on")
+
+
+def _tried(why: str, pause: float) -> None:
+    click.echo(f"no swap yet: {why}; again in {pause:g} s", err=True)
 
 
 def _done(work: Work, dsn: str | None, schema: str, *, as_json: bool) -> list[Difference]:

@@ -140,16 +140,7 @@ class PostgresWindows:
 
     def _here(self) -> Position:
         """Where the log ends in the transaction that was begun."""
-        ((standby, wrote, snapshot, system, timeline, home),) = self._link.ask(
-            statements.here(self._schema), {}
-        )
-        if standby:
-            raise LogOnStandby
-        if wrote:
-            raise WroteBefore
-        if home is not None and home != system:
-            raise ForeignLog(home, system)
-        return Position(snapshot, system, timeline)
+        return end_of_log(self._link, self._schema)
 
     def _checkpoint(self, name: str) -> Position | None:
         rows = self._link.ask(statements.checkpoint(self._schema), {"name": name})
@@ -165,6 +156,21 @@ class PostgresWindows:
                 frame.begin_write(self._settings), statements.summarize(self._schema), {}
             )
             self._summarized = monotonic()
+
+
+def end_of_log(link: Link, schema: Schema, *, last: bool = False) -> Position:
+    """Where the log ends in the transaction that ``link`` has begun.
+
+    A ``last`` window has none after it, so that its transaction may have written before.
+    """
+    ((standby, wrote, snapshot, system, timeline, home),) = link.ask(statements.here(schema), {})
+    if standby:
+        raise LogOnStandby
+    if wrote and not last:
+        raise WroteBefore
+    if home is not None and home != system:
+        raise ForeignLog(home, system)
+    return Position(snapshot, system, timeline)
 
 
 def bounds(after: Position | None, upto: Position) -> dict[str, object]:

@@ -12,7 +12,14 @@ from pathlib import Path
 import pytest
 
 from leasebook.infra.postgres.schema.name import Schema
-from leasebook.infra.postgres.statements import reading, rebuilding, replaying, restoring, windows
+from leasebook.infra.postgres.statements import (
+    reading,
+    rebuilding,
+    replaying,
+    restoring,
+    shadow,
+    windows,
+)
 
 GOLDEN = Path(__file__).parent / "golden"
 STATEMENTS: dict[str, Callable[[Schema], str]] = {
@@ -36,6 +43,17 @@ STATEMENTS: dict[str, Callable[[Schema], str]] = {
     "restoring_copy_audit": restoring.copy_audit,
     "restoring_copy_events": restoring.copy_events,
     "restoring_is_used": restoring.is_used,
+    "shadow_clear": shadow.clear,
+    "shadow_count": shadow.count,
+    "shadow_holders": shadow.holders,
+    "shadow_in_the_way": shadow.in_the_way,
+    "shadow_indexing": shadow.indexing,
+    "shadow_keep_others_out": shadow.keep_others_out,
+    "shadow_making": shadow.making,
+    "shadow_swapping": shadow.swapping,
+    "shadow_tell_all": shadow.tell_all,
+    "shadow_tell_awaited": shadow.tell_awaited,
+    "shadow_unlike": shadow.unlike,
     "windows_adopt": windows.adopt,
     "windows_audit": windows.audit,
     "windows_checkpoint": windows.checkpoint,
@@ -44,6 +62,7 @@ STATEMENTS: dict[str, Callable[[Schema], str]] = {
     "windows_here": windows.here,
     "windows_move_checkpoint": windows.move_checkpoint,
     "windows_summarize": windows.summarize,
+    "windows_touched": windows.touched,
 }
 
 

@@ -40,7 +40,7 @@ list(repair(PostgresClaimTable(sys.argv[1], chunk_events=50), told))
 """
 
 
-@pytest.mark.acceptance("I13")
+@pytest.mark.acceptance("E11", "I13")
 @pytest.mark.case("C56")
 @pytest.mark.fault
 @pytest.mark.slow

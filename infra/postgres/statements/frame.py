@@ -44,6 +44,11 @@ def begin_window(settings: Settings) -> str:
     return f"{_frame(settings)}set local enable_bitmapscan = on;\n"
 
 
+def begin_steady_window(settings: Settings) -> str:
+    """Begin what reads a window and, in the same snapshot, whole streams of its jobs."""
+    return begin_window(settings).replace("read committed", "repeatable read", 1)
+
+
 def _frame(settings: Settings, access: str = "") -> str:
     """READ COMMITTED, bounded waits, times in UTC, and one plan for a small table and a huge one.
 

@@ -82,7 +82,7 @@ delete from {schema.table("jobs")} where id = any (%(ids)s::uuid[])
 """
 
 
-def put(schema: Schema) -> str:
+def put(schema: Schema, table: str = "jobs") -> str:
     """Write these rows, in place of what stands there."""
     kept = ("seq", "has_waiter", *SPEC, *STATE)
     values = wrapped([f"i.{name}{CASTS.get(name, '')}" for name in kept], indent=7)
@@ -91,7 +91,7 @@ def put(schema: Schema) -> str:
         f"{name} = excluded.{name}" for name in kept if name not in ("id", "format")
     )
     return f"""
-insert into {schema.table("jobs")} as j (
+insert into {schema.table(table)} as j (
        {wrapped(kept, indent=7)})
 select {values}
   from unnest({arrays})
@@ -104,13 +104,13 @@ on conflict (id) do update set
 """
 
 
-def tell_blockers(schema: Schema) -> str:
+def tell_blockers(schema: Schema, table: str = "jobs") -> str:
     """Let those who block these jobs know of it."""
     return f"""
-update {schema.table("jobs")} as j
+update {schema.table(table)} as j
    set has_waiter = true, format = greatest(j.format, {FORMAT}::smallint)
  where j.id = any (array(
-       select own.blocked_by from {schema.table("jobs")} as own
+       select own.blocked_by from {schema.table(table)} as own
         where own.id = any (%(ids)s::uuid[]) and own.blocked_by is not null))
    and not j.has_waiter
 """

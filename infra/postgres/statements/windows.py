@@ -41,6 +41,11 @@ def events(schema: Schema) -> str:
     return _window(columns, f"{schema.table('job_events')} as e", "e.xid", "1, 2")
 
 
+def touched(schema: Schema) -> str:
+    """To which jobs do those events belong?  One row for each event, in order of job."""
+    return _window("e.job_id", f"{schema.table('job_events')} as e", "e.xid", "1")
+
+
 def audit(schema: Schema) -> str:
     """The same of the audit log, by number."""
     columns = "a.id, a.xid, a.at, a.kind, a.detail, a.job_id, a.worker"

@@ -1,0 +1,1 @@
+select pg_catalog.count(*) from "leasebook"."jobs_shadow"
