@@ -161,6 +161,7 @@ def test_a_claim_beside_a_key_passes_its_due_jobs_once(database: str) -> None:
         "limit": 10,
         "suspects": 1,
         "without": texts(["deep"]),
+        "parents": "{}",
         "format": FORMAT,
     }
     with begun(database) as connection:
