@@ -32,7 +32,9 @@ def test_a_start_tells_capacity_code_and_handlers_and_a_stop_ends_it(
     (found,) = on_record(yard).workers.values()
     assert (found.id, found.name, found.capacity) == (worker.id, "ada", 7)
     assert found.queues == {"default"}
-    assert found.names == frozenset(app.book.jobs)
+    # (Another module adds the built-in jobs to the book in this process.)
+    own = (name for name in app.book.jobs if not name.startswith("leasebook."))
+    assert found.names == frozenset(own)
     assert found.code_version == "v1.4-7-gdeadbee"
     assert found.ended is not None
     assert found.ended > found.started
