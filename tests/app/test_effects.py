@@ -238,3 +238,11 @@ async def test_what_cannot_be_an_effect_is_never_asked_for() -> None:
 async def raising_at(run: Run, key: str, to: str) -> None:
     async with run.effect(key, to=to):
         raise AssertionError("it was entered")
+
+
+async def test_a_destination_shows_no_password() -> None:
+    hand = Hand(leased())
+    async with Run(hand.job, hand).effect(KEY, to="https://u:hunter2@host/x?token=abc") as effect:
+        effect.complete()
+    assert effect.destination == "https://u:***@host/x?token=***"
+    assert all("hunter2" not in repr(asked) for asked in hand.asked)

@@ -94,3 +94,18 @@ def test_who_is_served_is_forgotten_and_no_more_are_remembered_than_fit() -> Non
     assert keys.keys(at(0)) == ()
     keys.refused((str(number) for number in range(KEYS_MAX + 5)), at(0))
     assert len(keys.keys(at(0))) == KEYS_MAX
+
+
+def test_many_keys_in_use_take_no_more_of_the_time_than_one() -> None:
+    keys = Passing[str]()
+    names = [f"k{number}" for number in range(100)]
+    waits, now = 0, 0.0
+    while now < 60.0:
+        passed = keys.keys(at(now))
+        keys.refused([name for name in names if name not in passed], at(now))
+        if (wanted := keys.impatient(at(now))) is not None:
+            keys.waited(wanted[0], None, at(now))
+            waits += 1
+            now += wanted[1]
+        now += 0.05
+    assert 1 < waits <= 60.0 / (PATIENCE_SECONDS_MAX * 9) + 1
