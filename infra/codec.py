@@ -15,6 +15,7 @@ from uuid import UUID
 from ..domain import events as e
 from ..domain.errors import DamagedEvent, UnknownEvent
 from ..domain.events import Event
+from ..domain.states import State
 from ..domain.values import CloseReason, EffectKind, ExpiryCause, Outcome, ReleaseReason
 from .documents import dumps, encode_spec, given, spec_of, uuid_of
 
@@ -22,6 +23,16 @@ T = TypeVar("T")
 
 #: event kind -> the kind as it is stored, with the version of its document
 KINDS: dict[str, str] = {event.kind: f"{event.kind}.v1" for event in e.EVENTS}
+
+_ENDS = {KINDS[e.Completed.kind]: State.DONE, KINDS[e.Failed.kind]: State.FAILED}
+
+
+def state_after(kind: str | None) -> State | None:
+    """Whether a job whose last event is of this stored kind has ended: done, failed, else queued.
+
+    None for a job without events.
+    """
+    return None if kind is None else _ENDS.get(kind, State.QUEUED)
 
 
 class EventRow(NamedTuple):

@@ -10,6 +10,7 @@ from attrs import asdict, frozen
 
 from ...domain.errors import InvalidValue
 from ...domain.log import Recorded
+from ...projections.replay.clock import length
 from ...projections.replay.depth import depth_over_time
 from ...projections.streams import Step, by_job, steps
 from ...projections.whatif.history import History
@@ -28,7 +29,7 @@ from ...projections.whatif.world import simulate as run_world
 from ...projections.wording import count
 from .output import finish, print_table, save
 from .replay.asking import Asked, Replay, common, replaying
-from .replay.showing import length, print_records, stamp
+from .replay.showing import print_records, stamp
 
 POINTS = 600
 WORLDS = ("recorded", "baseline", "simulated")

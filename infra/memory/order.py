@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from uuid import UUID
 
-from ...domain.events import Completed, Failed
 from ...domain.job import Job
 from ...domain.ordering import Ahead, Found, stand
 from ...domain.states import State
-from ..codec import KINDS
+from ..codec import state_after
 from .session import Session
 from .tables import StoredJob
-
-ENDS = {KINDS[Completed.kind]: State.DONE, KINDS[Failed.kind]: State.FAILED}
 
 
 def ahead(session: Session, jobs: Sequence[Job], settled: Mapping[str, int]) -> dict[UUID, Ahead]:
@@ -48,8 +45,7 @@ def _parent(session: Session, after: UUID | None) -> tuple[UUID | None, State | 
         return None, None
     row = session.jobs.get(after)
     events = session.events.get(after)
-    kind = events[-1].row.kind if events else None
-    state = ENDS.get(kind, State.QUEUED) if kind is not None else None
+    state = state_after(events[-1].row.kind if events else None)
     return (None if row is None or row.state.held else after), state
 
 

@@ -7,11 +7,9 @@ from datetime import datetime
 from typing import Any, TypeAlias
 from uuid import UUID
 
-from ...domain.events import Completed, Failed
 from ...domain.job import Job
 from ...domain.ordering import Ahead, Found, stand
-from ...domain.states import State
-from ..codec import KINDS
+from ..codec import state_after
 from .connection import Row
 from .rows import texts, uuids
 from .schema.name import Schema
@@ -20,7 +18,6 @@ from .statements import order
 Ask: TypeAlias = Callable[[Callable[[Schema], str], Mapping[str, Any]], list[Row]]
 
 SAVEPOINT = "leasebook_order"
-ENDS = {KINDS[Completed.kind]: State.DONE, KINDS[Failed.kind]: State.FAILED}
 
 
 def ahead(
@@ -41,8 +38,7 @@ def ahead(
         parent, kind, prior, item, running, seq, _ = facts[job.id]
         key = job.spec.ordering_key
         known = key is None or key in quiet or seq <= settled.get(key, 0)
-        state = ENDS.get(kind, State.QUEUED if kind else None)
-        standing = stand(job, Found(parent, state, prior, not known, item, running))
+        standing = stand(job, Found(parent, state_after(kind), prior, not known, item, running))
         if standing is None:
             continue
         found[job.id] = standing

@@ -36,10 +36,6 @@ class Position:
         text = self.snapshot.split(":")[2]
         return tuple(map(int, text.split(","))) if text else ()
 
-    def sees(self, xid: int) -> bool:
-        """Whether a transaction that has committed since lies behind this position."""
-        return xid < self.end and xid not in self.open
-
     def document(self) -> dict[str, str]:
         """As it is stored with a checkpoint, and told in a manifest."""
         return {"snapshot": self.snapshot, "system": self.system, "timeline": self.timeline}

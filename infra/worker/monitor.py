@@ -85,26 +85,24 @@ class Monitor:
                 left = tx.due_again(DUTY, self.every)
                 if left == 0.0:
                     counted = tx.depth()
+            if counted is None:
+                return left
+            say(counted)
+            _look_after_blocked(store)
+            return self.every
         finally:
             with suppress(StoreUnavailable):
                 store.close()
-        if counted is None:
-            return left
-        say(counted)
-        self._free_stranded()
-        return self.every
 
-    def _free_stranded(self) -> None:
-        store = self.store()
-        try:
-            free_stranded(store)
-        except StoreUnavailable:
-            return
-        except Exception as error:
-            trouble.error("blocked jobs cannot be looked after", error=describe(error))
-        finally:
-            with suppress(StoreUnavailable):
-                store.close()
+
+def _look_after_blocked(store: Store) -> None:
+    """An outage here is told of as any other, by the tick thread."""
+    try:
+        free_stranded(store)
+    except StoreUnavailable:
+        return
+    except Exception as error:
+        trouble.error("blocked jobs cannot be looked after", error=describe(error))
 
 
 def say(depth: Depth) -> None:

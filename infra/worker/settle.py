@@ -87,7 +87,9 @@ def settle(
     if doubtful and (held := tx.locked(sorted(doubtful))):
         settled.locked.extend(each for each in ordered if each.job.id in held)
         ordered = [each for each in ordered if each.job.id not in held]
-    over = {(each.job.id, each.token) for each in ordered if isinstance(each, Report)}
+    over: set[tuple[UUID, int]] = set()
+    if ordered and isinstance(ordered[0], Write):
+        over.update((each.job.id, each.token) for each in ordered if isinstance(each, Report))
     pending: Pending = []
     for entry in ordered:
         if isinstance(entry, Write) and _too_late(tx, entry, over):

@@ -7,8 +7,7 @@ from datetime import UTC, datetime
 from html import escape
 from typing import TypeAlias
 
-from ..replay.clock import span
-from ..wording import duration
+from ..replay import clock
 
 
 class Html(str):
@@ -41,17 +40,10 @@ def tag(name: str, *inside: Cell, **attributes: str) -> Html:
 
 
 def stamp(at: datetime | None) -> Html:
-    """A moment: UTC, to the millisecond."""
+    """A moment, for readers and for programs."""
     if at is None:
         return Html("")
-    utc = at.astimezone(UTC)
-    shown = utc.strftime("%Y-%m-%d %H:%M:%S.") + f"{utc.microsecond // 1000:03}Z"
-    return tag("time", shown, datetime=utc.isoformat())
-
-
-def length(microseconds: int) -> str:
-    """A span of time."""
-    return duration(span(microseconds))
+    return tag("time", clock.stamp(at), datetime=at.astimezone(UTC).isoformat())
 
 
 def scrolling(label: str, *inside: Cell) -> Html:

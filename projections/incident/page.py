@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from ..replay.clock import micros
+from ..replay.clock import length, micros
 from . import sections
-from .markup import Html, html, length, stamp, tag
+from .markup import Html, html, stamp, tag
 from .style import STYLE
 from .values import Incident
 

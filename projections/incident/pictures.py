@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from ..replay.clock import length
 from ..replay.waiting import Cause
-from .markup import length
 from .over_time import WaitsOverTime
 
 #: Colours that people with any colour vision tell apart (Okabe and Ito); True: hatched.

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from uuid import UUID
 
-from ..replay.clock import micros
+from ..replay.clock import length, micros
 from ..replay.facts import AuditLine
 from ..replay.picture import depth_svg
-from ..replay.waiting import Cause
 from ..replay.workers import Work
 from ..story import tell
 from ..wording import count
-from .markup import Cell, Html, html, length, scrolling, stamp, table, tag
+from .markup import Cell, Html, html, scrolling, stamp, table, tag
 from .pictures import waits_svg
 from .values import CHANGES, Incident, Sufferer
 
@@ -62,12 +61,10 @@ def waits(incident: Incident) -> Iterator[Html]:
         return
     caption = "Time that one start had waited in the mean, by when it started and what for"
     yield _figure(caption, waits_svg(incident.waits))
-    rows: list[list[Cell]] = []
-    for cause in Cause:
-        if total := totals.causes.get(cause):
-            share = f"{100 * total.microseconds / max(1, totals.microseconds):.1f} %"
-            spent, longest = length(total.microseconds), length(total.longest)
-            rows.append([cause.value, total.waits, spent, share, longest])
+    rows: list[list[Cell]] = [
+        [cause.value, total.waits, length(total.microseconds), share, length(total.longest)]
+        for cause, total, share in totals.shares()
+    ]
     yield table(
         "Waits by cause, all starts together",
         ["waited for", "waits", "together", "share", "longest"],

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
+from ..wording import duration
+
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)
 
@@ -21,3 +23,14 @@ def moment(microseconds: int) -> datetime:
 def span(microseconds: int) -> timedelta:
     """So many microseconds as a duration."""
     return timedelta(microseconds=microseconds)
+
+
+def length(microseconds: int) -> str:
+    """So many microseconds as a person writes them."""
+    return duration(span(microseconds))
+
+
+def stamp(at: datetime) -> str:
+    """A moment as a person reads it: UTC, to the millisecond."""
+    at = at.astimezone(UTC)
+    return at.strftime("%Y-%m-%d %H:%M:%S.") + f"{at.microsecond // 1000:03}Z"

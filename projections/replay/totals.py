@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from heapq import heappush, heappushpop
 
 from attrs import Factory, define
@@ -53,6 +54,13 @@ class Totals:
     def waits(self) -> int:
         """How many waits were added."""
         return self.over + self.going_on
+
+    def shares(self) -> Iterator[tuple[Cause, CauseTotal, str]]:
+        """Each cause that there was, in their order, with its share of all time as a text."""
+        for cause in Cause:
+            if total := self.causes.get(cause):
+                share = 100 * total.microseconds / max(1, self.microseconds)
+                yield cause, total, f"{share:.1f} %"
 
     @property
     def longest(self) -> list[Wait]:

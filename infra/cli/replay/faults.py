@@ -9,7 +9,7 @@ from uuid import UUID
 import click
 
 from ....projections.check import INVARIANTS, check
-from ....projections.replay.clock import micros
+from ....projections.replay.clock import length, micros
 from ....projections.replay.facts import Facts
 from ....projections.replay.faults import Duplicate, Faults, Fingerprint, Lost, faults
 from ....projections.replay.runs import Run, runs_of
@@ -17,7 +17,7 @@ from ....projections.streams import steps
 from ....projections.wording import count
 from ..output import FINDING, finish, print_table
 from .asking import Asked, Replay, common, replaying
-from .showing import Record, length, print_records, refused_record, run_record, stamp
+from .showing import Record, print_records, refused_record, run_record, stamp
 
 LINES_SHOWN = 20
 limit_option = click.option(

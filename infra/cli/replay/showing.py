@@ -8,17 +8,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 
 import click
 
 from ....domain.job import Job
+from ....projections.replay import clock
 from ....projections.replay.at import standing
-from ....projections.replay.clock import span
 from ....projections.replay.facts import Refused
 from ....projections.replay.runs import Run
 from ....projections.status import status
-from ....projections.wording import duration
 from ..output import plain, print_json
 from .asking import Asked, Replay
 
@@ -35,15 +34,8 @@ def print_records(asked: Asked, replay: Replay, records: Iterable[Mapping[str, o
 
 
 def stamp(at: datetime | None) -> str | None:
-    """A moment in a table: UTC, to the millisecond."""
-    if at is None:
-        return None
-    return at.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S.") + f"{at.microsecond // 1000:03}Z"
-
-
-def length(microseconds: int) -> str:
-    """A duration in a table."""
-    return duration(span(microseconds))
+    """A moment in a table."""
+    return None if at is None else clock.stamp(at)
 
 
 def job_record(kind: str, job: Job) -> Record:

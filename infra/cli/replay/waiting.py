@@ -9,14 +9,14 @@ from uuid import UUID
 import click
 
 from ....domain.log import Recorded
+from ....projections.replay.clock import length
 from ....projections.replay.totals import Totals
-from ....projections.replay.waiting import Cause
 from ....projections.replay.waits import Segment, Wait, waits
 from ....projections.wording import count
 from ...replay_ports import LOOK_BACK
 from ..output import finish, print_table
 from .asking import Asked, Replay, common, replaying
-from .showing import Record, length, print_records, stamp
+from .showing import Record, print_records, stamp
 
 WAITS_SHOWN = 20
 
@@ -69,12 +69,10 @@ def _noting(replay: Replay, since: datetime, chosen: set[UUID]) -> Iterator[Reco
 def _show(totals: Totals) -> None:
     still = count(totals.going_on, "job")
     click.echo(f"{count(totals.over, 'start')}, {still} still waiting")
-    rows: list[list[object]] = []
-    for cause in Cause:
-        if total := totals.causes.get(cause):
-            share = f"{100 * total.microseconds / totals.microseconds:.1f} %"
-            together, longest = length(total.microseconds), length(total.longest)
-            rows.append([cause.value, total.waits, together, share, longest])
+    rows: list[list[object]] = [
+        [cause.value, total.waits, length(total.microseconds), share, length(total.longest)]
+        for cause, total, share in totals.shares()
+    ]
     if rows:
         print_table(["waited for", "waits", "together", "share", "longest"], rows)
     if not totals.longest:

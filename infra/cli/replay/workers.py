@@ -9,13 +9,14 @@ from pathlib import Path
 
 import click
 
+from ....projections.replay.clock import length
 from ....projections.replay.runs import Run
 from ....projections.replay.timeline import MARKS, Slot, draw, slots, trace_events
 from ....projections.replay.workers import Slow, Work, Workforce, workforce
 from ....projections.wording import count
 from ..output import FINDING, finish, plain, print_table, save
 from .asking import Asked, Replay, common, replaying
-from .showing import Record, length, print_records, run_record, stamp
+from .showing import Record, print_records, run_record, stamp
 
 COLUMNS = 72
 

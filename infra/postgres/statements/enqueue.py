@@ -7,7 +7,7 @@ from that same text: the log and the row cannot say two things.
 from __future__ import annotations
 
 from ..schema.name import Schema
-from .order import shared_locks
+from .order import next_number, shared_locks
 
 
 def stamped_jobs(further: str = "") -> str:
@@ -80,8 +80,6 @@ def accept_items(schema: Schema) -> str:
     the sequence that numbers jobs, under the key's shared lock.  Who knows the first layout only
     would lose what is new in the group of such an item, so its format keeps that from the inbox.
     """
-    table = schema.table("job_events").replace("'", "''")
-    sequence = f"pg_catalog.pg_get_serial_sequence('{table}', 'event_id')::regclass"
     return f"""
 with input as materialized (
     select i.place, i.format, i.item::json as item, i.spec::json as document, spec.*
@@ -99,7 +97,7 @@ with input as materialized (
            numbered.sequence
       from (select input.*,
                    case when input.ordering_key is not null
-                        then pg_catalog.nextval({sequence}) end as sequence
+                        then {next_number(schema)} end as sequence
               from input
              where (select locked.keys from locked) >= 0
              order by input.place) as numbered

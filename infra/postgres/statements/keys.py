@@ -11,7 +11,7 @@ from __future__ import annotations
 from ....projections.row import NEVER
 from ..schema.name import Schema
 from .enqueue import stamped_jobs
-from .order import shared_locks
+from .order import next_number, shared_locks
 
 
 def accept_keyed(schema: Schema) -> str:
@@ -25,8 +25,6 @@ def accept_keyed(schema: Schema) -> str:
     ``accept_jobs``, but that the row comes first and its number with it, since only the row can
     meet a conflict.
     """
-    table = schema.table("job_events").replace("'", "''")
-    sequence = f"pg_catalog.pg_get_serial_sequence('{table}', 'event_id')::regclass"
     columns = ", unique_key text, ordering_key text, blocked_by uuid"
     return f"""
 {stamped_jobs(columns)}), seen as materialized (
@@ -42,7 +40,7 @@ def accept_keyed(schema: Schema) -> str:
      where not (select refused from verdict)
      order by input.place
 ), {shared_locks("input.ordering_key", "input")}, numbered as materialized (
-    select free.*, pg_catalog.nextval({sequence}) as seq
+    select free.*, {next_number(schema)} as seq
       from (select seen.*, seen.id = any (array(
                    select s.blocked_by from seen as s where s.blocked_by is not null)) as has_waiter
               from seen

@@ -45,6 +45,13 @@ select i.id::text
 """
 
 
+def next_number(schema: Schema) -> str:
+    """The next number of the sequence that numbers events, and so the order of keys."""
+    table = schema.table("job_events").replace("'", "''")
+    sequence = f"pg_catalog.pg_get_serial_sequence('{table}', 'event_id')::regclass"
+    return f"pg_catalog.nextval({sequence})"
+
+
 def try_keys(schema: Schema) -> str:
     """Of which of these keys is no producer left?  (The locks go with the savepoint around it.)"""
     return f"""
@@ -123,18 +130,18 @@ select locked.id from locked
 """
 
 
-def waiting(schema: Schema) -> str:
-    """Whom do these jobs block, and who comes after these parents and is blocked or held?
+def waiting_rows(schema: Schema, blockers: str, parents: str, lock: str) -> str:
+    """CTEs: ``found`` are those whom ``blockers`` block, and who comes after ``parents`` and is
+    blocked or held, by id; ``locked`` their rows, locked in order of id.
 
-    What somebody else holds is left out; ``found`` counts it too, in every row and at least in one.
+    ``blockers`` and ``parents`` are arrays of ids, ``lock`` the clause that locks.
     """
-    return f"""
-with found as materialized (
+    return f"""found as materialized (
     select j.id from {schema.table("jobs")} as j
-     where j.blocked_by = any (%(blockers)s::uuid[]) and j.blocked_by is not null
+     where j.blocked_by = any ({blockers}) and j.blocked_by is not null
      union
     select j.id from {schema.table("jobs")} as j
-     where j.after = any (%(parents)s::uuid[]) and j.after is not null
+     where j.after = any ({parents}) and j.after is not null
        and (j.blocked_by = j.after or j.held)
 ), locked as materialized (
     select j.*
@@ -142,8 +149,18 @@ with found as materialized (
      where j.id = any (array(select found.id from found))
        and (j.blocked_by is not null or j.held)
      order by j.id
-       for update skip locked
-)
+       {lock}
+)"""
+
+
+def waiting(schema: Schema) -> str:
+    """Whom do these jobs block, and who comes after these parents and is blocked or held?
+
+    What somebody else holds is left out; ``found`` counts it too, in every row and at least in one.
+    """
+    blockers, parents = "%(blockers)s::uuid[]", "%(parents)s::uuid[]"
+    return f"""
+with {waiting_rows(schema, blockers, parents, "for update skip locked")}
 select (select pg_catalog.count(*) from found) as found, pg_catalog.clock_timestamp() as asked_at,
        {job_columns("locked")}
   from (select) as always

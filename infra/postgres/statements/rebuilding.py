@@ -106,12 +106,21 @@ on conflict (id) do update set
 
 def tell_blockers(schema: Schema, table: str = "jobs") -> str:
     """Let those who block these jobs know of it."""
+    return tell(
+        schema,
+        table,
+        f"""select own.blocked_by from {schema.table(table)} as own
+        where own.id = any (%(ids)s::uuid[]) and own.blocked_by is not null""",
+    )
+
+
+def tell(schema: Schema, table: str, blockers: str) -> str:
+    """Let the jobs of ``table`` whom ``blockers`` answers know that somebody waits for them."""
     return f"""
 update {schema.table(table)} as j
    set has_waiter = true, format = greatest(j.format, {FORMAT}::smallint)
  where j.id = any (array(
-       select own.blocked_by from {schema.table(table)} as own
-        where own.id = any (%(ids)s::uuid[]) and own.blocked_by is not null))
+       {blockers}))
    and not j.has_waiter
 """
 

@@ -6,6 +6,7 @@ One job at a time, found by its id and its lease token; every value travels as t
 from __future__ import annotations
 
 from ..schema.name import Schema
+from .order import waiting_rows
 
 HELD = """where j.id = %(id)s::text::uuid and j.lease = %(lease)s::bigint"""
 LOGGED = """values (%(id)s::text::uuid, %(version)s::bigint, %(at)s::text::timestamptz,
@@ -70,31 +71,20 @@ select gone.has_waiter from gone
 
 
 def waiting(schema: Schema) -> str:
-    """Whom did this job, which has just succeeded, keep from starting?  They are locked by id.
+    """Whom did this job, which has just succeeded, keep from starting?  They are waited for.
 
     Times are microseconds since 1970.
     """
+    ended = "array[%(id)s::text::uuid]"
     return f"""
-with found as materialized (
-    select j.*
-      from {schema.table("jobs")} as j
-     where j.id = any (array(
-               select b.id from {schema.table("jobs")} as b
-                where b.blocked_by = %(id)s::text::uuid and b.blocked_by is not null
-                union
-               select a.id from {schema.table("jobs")} as a
-                where a.after = %(id)s::text::uuid and a.after is not null
-                  and (a.blocked_by = a.after or a.held)))
-       and (j.blocked_by is not null or j.held)
-     order by j.id
-       for update
-)
-select found.id::text, found.state, found.version,
-       (extract(epoch from found.at) * 1000000)::bigint as at,
-       (extract(epoch from coalesce(found.blocked_due, found.due_at)) * 1000000)::bigint as due_at,
-       found.held, found.outcome, found.blocked_by::text
-  from found
- order by found.id
+with {waiting_rows(schema, ended, ended, "for update")}
+select locked.id::text, locked.state, locked.version,
+       (extract(epoch from locked.at) * 1000000)::bigint as at,
+       (extract(epoch from coalesce(locked.blocked_due, locked.due_at)) * 1000000)::bigint
+           as due_at,
+       locked.held, locked.outcome, locked.blocked_by::text
+  from locked
+ order by locked.id
 """
 
 

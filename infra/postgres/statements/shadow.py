@@ -6,9 +6,9 @@ Until the swap the indexes of the shadow are named after the oid of the one they
 
 from __future__ import annotations
 
-from ....projections.row import FORMAT
 from ..schema.name import Schema
 from .columns import SPEC, STATE
+from .rebuilding import tell
 
 JOBS = "jobs"
 SHADOW = "jobs_shadow"
@@ -173,26 +173,22 @@ select pg_catalog.count(*) from gone
 
 def tell_awaited(schema: Schema) -> str:
     """Let those of these jobs know of it that block another one."""
-    return f"""
-update {schema.table(SHADOW)} as j
-   set has_waiter = true, format = greatest(j.format, {FORMAT}::smallint)
- where j.id = any (array(
-       select other.blocked_by from {schema.table(SHADOW)} as other
-        where other.blocked_by = any (%(ids)s::uuid[]) and other.blocked_by is not null))
-   and not j.has_waiter
-"""
+    return tell(
+        schema,
+        SHADOW,
+        f"""select other.blocked_by from {schema.table(SHADOW)} as other
+        where other.blocked_by = any (%(ids)s::uuid[]) and other.blocked_by is not null""",
+    )
 
 
 def tell_all(schema: Schema) -> str:
     """Let everybody know who blocks another one."""
-    return f"""
-update {schema.table(SHADOW)} as j
-   set has_waiter = true, format = greatest(j.format, {FORMAT}::smallint)
- where j.id = any (array(
-       select distinct other.blocked_by from {schema.table(SHADOW)} as other
-        where other.blocked_by is not null))
-   and not j.has_waiter
-"""
+    return tell(
+        schema,
+        SHADOW,
+        f"""select distinct other.blocked_by from {schema.table(SHADOW)} as other
+        where other.blocked_by is not null""",
+    )
 
 
 def count(schema: Schema) -> str:

@@ -1,20 +1,22 @@
 with found as materialized (
+    select j.id from "leasebook"."jobs" as j
+     where j.blocked_by = any (array[%(id)s::text::uuid]) and j.blocked_by is not null
+     union
+    select j.id from "leasebook"."jobs" as j
+     where j.after = any (array[%(id)s::text::uuid]) and j.after is not null
+       and (j.blocked_by = j.after or j.held)
+), locked as materialized (
     select j.*
       from "leasebook"."jobs" as j
-     where j.id = any (array(
-               select b.id from "leasebook"."jobs" as b
-                where b.blocked_by = %(id)s::text::uuid and b.blocked_by is not null
-                union
-               select a.id from "leasebook"."jobs" as a
-                where a.after = %(id)s::text::uuid and a.after is not null
-                  and (a.blocked_by = a.after or a.held)))
+     where j.id = any (array(select found.id from found))
        and (j.blocked_by is not null or j.held)
      order by j.id
        for update
 )
-select found.id::text, found.state, found.version,
-       (extract(epoch from found.at) * 1000000)::bigint as at,
-       (extract(epoch from coalesce(found.blocked_due, found.due_at)) * 1000000)::bigint as due_at,
-       found.held, found.outcome, found.blocked_by::text
-  from found
- order by found.id
+select locked.id::text, locked.state, locked.version,
+       (extract(epoch from locked.at) * 1000000)::bigint as at,
+       (extract(epoch from coalesce(locked.blocked_due, locked.due_at)) * 1000000)::bigint
+           as due_at,
+       locked.held, locked.outcome, locked.blocked_by::text
+  from locked
+ order by locked.id
