@@ -10,8 +10,7 @@ from datetime import datetime
 from typing import ClassVar, TypeAlias
 from uuid import UUID
 
-from attrs import frozen
-
+from .frozen import frozen
 from .job import JobSpec
 from .values import CloseReason, EffectKind, ExpiryCause, Json, Outcome, ReleaseReason
 

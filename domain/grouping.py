@@ -10,9 +10,8 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from itertools import takewhile
 
-from attrs import frozen
-
 from .commands import Item
+from .frozen import frozen
 from .job import Group, Job, JobSpec
 
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from attrs import field, frozen
+from attrs import field
 
 from .errors import InvalidValue
+from .frozen import frozen
 from .limits import check_count, check_seconds, shown
 from .states import State
 from .values import EffectKind, Json, OnExhausted, OnExpired, OnHold, Outcome
@@ -176,4 +177,7 @@ class Job:
     @property
     def uncertain(self) -> Effect | None:
         """The first effect that was begun and of whose end nothing is known."""
-        return next((each for each in self.effects if each.receipt is None), None)
+        for each in self.effects:
+            if each.receipt is None:
+                return each
+        return None

@@ -7,9 +7,9 @@ from datetime import datetime
 from uuid import UUID
 
 from attrs import evolve as replace
-from attrs import frozen
 
 from .events import Event
+from .frozen import frozen
 from .job import Job
 
 

@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from uuid import UUID
 
-from attrs import frozen
-
 from .errors import InvalidValue
+from .frozen import frozen
 from .job import Job, JobSpec
 from .states import ENDED, State
 from .values import OnHold

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from attrs import define, field, frozen
+from attrs import define, field
 
+from .frozen import frozen
 from .job import Job
 
 BACKOFF_SECONDS_FIRST = 0.125

@@ -14,7 +14,9 @@ from collections.abc import Hashable, Iterable, Set
 from datetime import datetime, timedelta
 from typing import Generic, TypeVar
 
-from attrs import define, evolve, field, frozen
+from attrs import define, evolve, field
+
+from .frozen import frozen
 
 PASS_SECONDS_FIRST = 0.02
 PASS_SECONDS_MAX = 1.0

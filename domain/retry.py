@@ -11,8 +11,9 @@ from collections.abc import Sequence
 from hashlib import blake2b
 from uuid import UUID
 
-from attrs import Factory, field, frozen
+from attrs import Factory, field
 
+from .frozen import frozen
 from .limits import check_count, check_seconds
 
 RETRIES_DEFAULT = 3

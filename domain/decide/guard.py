@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
+from functools import lru_cache
 from uuid import UUID
 
 from ..errors import IllegalTransition, StaleLease
@@ -33,6 +34,12 @@ def holder(job: Job | None, command: str, token: int) -> tuple[Job, Lease]:
     if lease is None or lease.token != token:
         raise StaleLease(job.id, command, token, None if lease is None else lease.token)
     return job, lease
+
+
+@lru_cache(maxsize=1_000)
+def span(seconds: float) -> timedelta:
+    """So many seconds; policies repeat, and time-outs and leases are the same for many jobs."""
+    return timedelta(seconds=seconds)
 
 
 def moment(job: Job | None, at: datetime) -> datetime:

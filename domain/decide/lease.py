@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
-
 from ..commands import ExpireLease, Renew, TakeLease
 from ..errors import IllegalTransition, NotDue
 from ..events import Event, Failed, Heartbeat, Leased, LeaseExpired
 from ..job import Job
 from ..states import WAITING, State
 from ..values import ExpiryCause, OnExhausted, OnExpired, Outcome
-from .guard import existing, holder, moment
+from .guard import existing, holder, moment, span
 from .interruption import aborted, uncertain
 from .waiting import block, orphaned
 
@@ -44,7 +42,7 @@ def take(job: Job | None, command: TakeLease) -> tuple[Event, ...]:
         return orphaned(at)
     if command.behind is not None:
         return block(job, at, command.behind)
-    until = at + timedelta(seconds=spec.policy.lease)
+    until = at + span(spec.policy.lease)
     return (Leased(at, command.worker, until, job.starts + 1),)
 
 

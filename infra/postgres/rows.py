@@ -107,8 +107,17 @@ def flags(values: Iterable[bool]) -> str:
 
 
 def times(values: Iterable[datetime | None]) -> str:
-    """An array of timestamptz.  Raises DataRefused for a time without a zone."""
-    return "{" + ",".join(["null" if value is None else moment(value) for value in values]) + "}"
+    """An array of timestamptz.  Raises DataRefused for a time without a zone.
+
+    The times of a batch are mostly one and the same, which is written out once.
+    """
+    last, text = None, "null"
+    parts: list[str] = []
+    for value in values:
+        if value is not last and value != last:
+            last, text = value, "null" if value is None else moment(value)
+        parts.append(text)
+    return "{" + ",".join(parts) + "}"
 
 
 def moment(value: datetime) -> str:

@@ -8,9 +8,10 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING, TypeAlias, assert_never
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from ...domain.commands import Command, Complete, ExpireLease, Fail, Release
+from ...domain.frozen import frozen
 from ...domain.job import Job
 from ...domain.values import ExpiryCause, Json, Outcome, ReleaseReason
 from ..app.writing import EffectCommand

@@ -159,8 +159,7 @@ class Executor:
             execution.run.stopping = True
             if not execution.begun and self._take(execution):
                 self._hand_in(execution.report(NEVER_STARTED))
-            if execution.task is not None:
-                execution.task.cancel()
+            self._cancel(execution)
             if execution.call is not None:
                 execution.call.terminate()
 
@@ -197,8 +196,8 @@ class Executor:
             self._live[job.id] = execution
             if handler.is_async:
                 task = execution.task = self._loop.create_task(self._coroutine(execution))
-                self._tasks.add(task)
-                task.add_done_callback(self._tasks.discard)
+                if not task.done():  # It may have been, where tasks begin at once.
+                    self._tasks.add(task)
             else:
                 self._start_thread(execution)
         if self._live and not self._watching:
@@ -222,6 +221,7 @@ class Executor:
     async def _coroutine(self, execution: Execution) -> None:
         cancelled, execution.begun = False, True
         if self._live.get(execution.job.id) is not execution:
+            self._over(execution)
             return  # It was given up before it could begin.
         try:
             value = await execution.handler.invoke(execution.run, execution.job)
@@ -240,6 +240,19 @@ class Executor:
         # A run that was given up and cancelled for that has nothing to add.
         if self._take(execution) or not cancelled:
             self._hand_in(execution.report(answer))
+        self._over(execution)
+
+    def _over(self, execution: Execution) -> None:
+        """Let go of a task that is at its end.  (A done callback would cost a turn of the loop.)"""
+        if execution.task is not None:
+            self._tasks.discard(execution.task)
+
+    def _cancel(self, execution: Execution) -> None:
+        """Cancel the task.  The code of one that has not begun is never entered."""
+        if execution.task is not None:
+            execution.task.cancel()
+            if not execution.begun:
+                self._over(execution)
 
     def _blocking(self, execution: Execution) -> None:
         """Call the handler in this thread, or wait here for the process that does."""
@@ -281,8 +294,7 @@ class Executor:
 
     def _end(self, execution: Execution) -> None:
         execution.run.lost = True
-        if execution.task is not None:
-            execution.task.cancel()
+        self._cancel(execution)
         if execution.call is not None:
             execution.call.kill()
 

@@ -245,7 +245,7 @@ def _bury(heart: Heart) -> None:
     give_up_at = time.monotonic() + BURY_SECONDS
     while time.monotonic() < give_up_at:
         try:
-            log_changes(heart.bury(heart.worker), heart.worker)
+            log_changes(heart.bury(heart.worker))
         except StoreUnavailable:
             pass
         else:

@@ -27,7 +27,7 @@ def beat_until(
         except StoreUnavailable as error:
             log.debug("heartbeat missed", worker=heart.worker, error=str(error)[:300])
             continue
-        log_changes(changes, heart.worker)
+        log_changes(changes)
         if pulse is Pulse.BURIED:
             return
         if after is not None:

@@ -11,19 +11,19 @@ from .order import go_on
 from .settle import Settled, settle
 
 
-def isolated(store: Store, entries: Sequence[Entry], worker: str) -> Settled:
+def isolated(store: Store, entries: Sequence[Entry]) -> Settled:
     """Settle entries alone; a refused batch in halves until the one bad entry is failed."""
     try:
-        return _alone(store, entries, worker)
+        return _alone(store, entries)
     except DataRefused as refusal:
         if len(entries) > 1:
             half = len(entries) // 2
             first, rest = entries[:half], entries[half:]
-            return _joined(isolated(store, first, worker), isolated(store, rest, worker))
-        return failed(store, entries[0], refusal.reason, worker)
+            return _joined(isolated(store, first), isolated(store, rest))
+        return failed(store, entries[0], refusal.reason)
 
 
-def failed(store: Store, entry: Entry, reason: str, worker: str) -> Settled:
+def failed(store: Store, entry: Entry, reason: str) -> Settled:
     """What becomes of an entry that the store holds in no form."""
     if isinstance(entry, Write):
         key, seen = entry.command.key, f"the database refused it: {reason}"
@@ -31,14 +31,14 @@ def failed(store: Store, entry: Entry, reason: str, worker: str) -> Settled:
         return Settled(answers=[(entry, error)])
     text = f"the database refused the end of this run: {reason}"
     try:
-        return _alone(store, [Report(entry.job, Broke(text, 0.0, retry=False))], worker)
+        return _alone(store, [Report(entry.job, Broke(text, 0.0, retry=False))])
     except DataRefused:
         return Settled(unrecorded=[entry])
 
 
-def _alone(store: Store, entries: Sequence[Entry], worker: str) -> Settled:
+def _alone(store: Store, entries: Sequence[Entry]) -> Settled:
     with store.transaction() as tx:
-        settled = settle(tx, entries, worker)
+        settled = settle(tx, entries)
         go_on(tx)
         return settled
 

@@ -19,7 +19,7 @@ ABORTED = "job aborted"
 log = get_logger("leasebook.worker")
 
 
-def log_changes(changes: Iterable[Change], worker: str) -> None:
+def log_changes(changes: Iterable[Change]) -> None:
     """The lines for what a committed transaction ended: nothing for a plain success."""
     plain_too = log.isEnabledFor(logging.DEBUG)
     for each in changes:

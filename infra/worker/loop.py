@@ -14,7 +14,6 @@ from attrs import define, field
 
 from ...domain.admission import is_suspect
 from ...domain.job import Job
-from ...domain.ordering import is_lined
 from ..ports import Outlook, Store, Stranger
 from .answers import Entry, Write
 from .bell import Bell
@@ -24,6 +23,7 @@ from .logs import log, log_changes, log_refusals
 from .outage import Outage
 from .outlook import due, seconds_to_next
 from .settings import WorkerSettings
+from .settling import Settling
 from .tick import Ask, Ticked, Ticker
 from .writes import as_known, reply
 
@@ -34,14 +34,12 @@ INBOX_PAUSE_SECONDS = 30.0
 #: Other workers are woken for jobs that this one cannot start, but not more often than this.
 RING_SECONDS = 0.1
 LONG_AGO = float("-inf")
-#: A run whose row somebody has locked is settled when it is free; it is looked at so often.
-LOCKED_SECONDS = 0.25
 #: So many due jobs are looked through for strangers, at the start and later.
 FIRST_SAMPLE_JOBS = 20_000
 SAMPLE_JOBS = 1_000
 #: A full look waits so many times as long as the last one took.
 FULL_LOOK_SHARE = 50
-LOOKING, TICKING = "look", "tick"
+LOOKING, TICKING, SETTLING = "look", "tick", "settle"
 
 
 @define(eq=False)
@@ -50,6 +48,7 @@ class TickLoop:
 
     store: Store
     ticker: Ticker
+    settling: Settling
     executor: Executor
     bell: Bell
     settings: WorkerSettings
@@ -59,8 +58,6 @@ class TickLoop:
     running: dict[UUID, Job] = field(factory=dict[UUID, Job])
     stopping: bool = False
     give_up_at: float = float("inf")
-    _entries: list[Entry] = field(factory=list[Entry])
-    _entries_at: float = LONG_AGO
     _more: bool = True
     _inbox: bool = True
     _look_at: float = LONG_AGO
@@ -97,17 +94,18 @@ class TickLoop:
                 # No handler is left to wait for, only the store.
                 self.give_up_at = min(self.give_up_at, now + self.settings.settle)
             if now > self.give_up_at:
-                log.error("stop gave up on unsettled runs", runs=len(self.running or self._entries))
-                return
+                log.error("stop gave up on unsettled runs", runs=len(self.running or self.settling))
+                break
             try:
                 self._step()
             except Exception as error:
                 self._unavailable(error)
+        self.settling.close()
 
     @property
     def settled(self) -> bool:
         """Whether no run is left whose end is not recorded, as far as anybody knows."""
-        return not (self.running or self._entries or self.ticker.in_doubt)
+        return not (self.running or self.settling or self.ticker.in_doubt)
 
     def _step(self) -> None:
         """One round: take what came, then look, tick or wait."""
@@ -118,24 +116,24 @@ class TickLoop:
         if rung:
             self._more = self._inbox = True
             self._in_vain = 0
+        self._doing = SETTLING
+        if (done := self.settling.take(now)) is not None:
+            self._take_over(done, now)
+            # Who was given back may be due again.
+            self._look_at = min(self._look_at, now + self._look_again)
+            self._recovered(SETTLING)
         if (pause := self._outage.patience(now, stopping=self.stopping)) > 0:
             # Neither a ring nor the end of a run is a reason to ask a store that is away.
             self.bell.wait(min(pause, max(0.0, self.give_up_at - now)))
             return
-        free = 0 if self.stopping else self.settings.concurrency - len(self.running)
-        slots = free if self.executor.responsive(now) else 0
+        self.settling.begin(now)
+        slots = self._slots(now)
         hungry = self._more and slots > 0
         collect = self._inbox and not self.stopping and now >= self._collect_at
         reconcile = now - self._reconciled_at >= self.settings.heartbeat
         if now - self._looked_at >= self.settings.poll:
             self._look(now)
-        elif (
-            (self._entries and now >= self._entries_at)
-            or hungry
-            or collect
-            or reconcile
-            or self.ticker.in_doubt
-        ):
+        elif hungry or collect or reconcile or self.ticker.in_doubt:
             self._tick(slots if hungry else 0, collect, reconcile, now)
         elif now >= self._look_at:
             self._look(now)
@@ -150,20 +148,24 @@ class TickLoop:
         entry, is_current = as_known(entry, self.running)
         if is_current and not isinstance(entry, Write):
             del self.running[entry.job.id]
-            self._more |= is_suspect(entry.job) or is_lined(entry.job)  # Another may start now.
+            self._more |= is_suspect(entry.job)  # Another may start now.
         if not isinstance(entry, Write) or entry.reply.set_running_or_notify_cancel():
-            self._entries.append(entry)
-            self._entries_at = LONG_AGO
+            self.settling.note(entry)
+
+    def _slots(self, now: float) -> int:
+        """How many more may start; none while more ends than that are unrecorded."""
+        most = self.settings.concurrency
+        if self.stopping or len(self.settling) > most or not self.executor.responsive(now):
+            return 0
+        return most - len(self.running)
 
     def _tick(self, slots: int, collect: bool, reconcile: bool, now: float) -> None:
         self._doing = TICKING
         full_sweep = now >= self._full_sweep_at
         running = tuple(self.running.values())
         ticked = self.ticker.tick(
-            Ask(self._entries, running, slots, collect, full_sweep, reconcile)
+            Ask((), running, slots, collect, full_sweep, reconcile, self.settling.jobs)
         )
-        self._entries = [*ticked.settled.again, *ticked.settled.locked]
-        self._entries_at = LONG_AGO if ticked.settled.again else now + LOCKED_SECONDS
         if full_sweep:
             took = (time.monotonic() - now) * FULL_LOOK_SHARE if self.ticker.crowded else 0.0
             self._full_sweep_at = now + max(self.settings.floor_seconds, took)
@@ -177,9 +179,7 @@ class TickLoop:
             self._more = ticked.more
             if ticked.leased or ticked.ended:
                 self._in_vain = 0
-        self._take_over(ticked)
-        if ticked.freed:
-            self._freed(now)
+        self._take_over(ticked, now)
         if not self._more:
             self._look_at = min(self._look_at, now + self._look_again)
         self._recovered(TICKING)
@@ -197,7 +197,7 @@ class TickLoop:
         """Soon after a change; later and later when what is due cannot be had, locked perhaps."""
         return min(self.settings.poll, LOOK_SECONDS_MIN * 2.0 ** min(self._in_vain, 10))
 
-    def _take_over(self, ticked: Ticked) -> None:
+    def _take_over(self, ticked: Ticked, now: float) -> None:
         # First what was lost: the same tick may have leased the same job anew.
         for job in ticked.lost:
             self.running.pop(job.id, None)
@@ -210,9 +210,8 @@ class TickLoop:
             self.executor.forget(ticked.lost)
         for write, answer in ticked.settled.answers:
             reply(write, answer, self.running)
-        worker = self.ticker.worker
-        log_changes(ticked.settled.changes, worker)
-        log_changes(ticked.ended, worker)
+        log_changes(ticked.settled.changes)
+        log_changes(ticked.ended)
         log_refusals(ticked.settled.refused)
         for report in ticked.settled.unrecorded:
             log.error(
@@ -223,8 +222,10 @@ class TickLoop:
         if ticked.inbox_refused is not None:
             log.error("inbox refused", reason=ticked.inbox_refused, pause=INBOX_PAUSE_SECONDS)
             self._collected_at = time.monotonic() + INBOX_PAUSE_SECONDS
+        if ticked.freed:
+            self._freed(now)
         if ticked.buried:
-            log.error("declared dead by another worker; starting anew", worker=worker)
+            log.error("declared dead by another worker; starting anew", worker=self.ticker.worker)
             self.ticker.worker = self.on_buried()
             self._more = True
 
@@ -248,7 +249,7 @@ class TickLoop:
         wait = min(self.settings.poll, seconds_to_next(outlook))
         if due(outlook.next_lease_end, outlook.at):
             swept = sweep(self.store, self.settings.sweep_jobs)
-            log_changes(swept, ticker.worker)
+            log_changes(swept)
             self._more = True
             wait = min(wait, 0.0 if swept else self._look_again)
         self._recovered(LOOKING)
@@ -283,10 +284,9 @@ class TickLoop:
             self._look_at,
             self._looked_at + self.settings.poll,
             self._reconciled_at + self.settings.heartbeat,
+            self.settling.due_at,
             self.give_up_at,
         )
-        if self._entries:
-            until = min(until, self._entries_at)
         if self._inbox and not self.stopping:
             until = min(until, self._collect_at)
         return max(0.0, until - now)

@@ -30,7 +30,7 @@ from ...domain.log import Change, already_recorded
 from ...domain.values import ReleaseReason
 from ..documents import dumps
 from ..ports import Evidence, Transaction
-from .answers import Broke, Entry, GaveBack, RanOver, Report, Write, command_for
+from .answers import Broke, Entry, GaveBack, RanOver, Report, Succeeded, Write, command_for
 from .evidence import of_aborts
 
 Pending: TypeAlias = list[tuple[Entry, Job]]
@@ -71,9 +71,7 @@ class Settled:
     )
 
 
-def settle(
-    tx: Transaction, entries: Sequence[Entry], worker: str, wary: Set[UUID] = frozenset()
-) -> Settled:
+def settle(tx: Transaction, entries: Sequence[Entry], wary: Set[UUID] = frozenset()) -> Settled:
     """Append each entry, in order of job id, and record what had to be refused.
 
     Rows of the jobs in ``wary`` are not waited for: somebody held one of them the last time.
@@ -83,7 +81,9 @@ def settle(
     ordered = sorted(entries, key=lambda each: each.job.id.int)
     # What a run has written comes before its end, whoever was first to tell.
     ordered.sort(key=lambda each: type(each) is Report)
-    doubtful = {each.job.id for each in ordered if each.job.id in wary or _is_given_up(each)}
+    doubtful = {each.job.id for each in ordered if _is_given_up(each)}
+    if wary:
+        doubtful.update(each.job.id for each in ordered if each.job.id in wary)
     if doubtful and (held := tx.locked(sorted(doubtful))):
         settled.locked.extend(each for each in ordered if each.job.id in held)
         ordered = [each for each in ordered if each.job.id not in held]
@@ -102,15 +102,14 @@ def settle(
         pending = _round(tx, pending, settled)
     settled.again.extend(entry for entry, _ in pending)
     if settled.refused:
-        tx.record([_evidence(refusal, worker) for refusal in settled.refused])
+        tx.record([_evidence(refusal) for refusal in settled.refused])
     return settled
 
 
 def _is_given_up(entry: Entry) -> bool:
     """Whether its handler may go on, whatever its worker thinks, and hold on to its transaction."""
-    if not isinstance(entry, Report):
+    if not isinstance(entry, Report) or type(answer := entry.answer) is Succeeded:
         return False
-    answer = entry.answer
     stopped = isinstance(answer, GaveBack) and answer.reason is ReleaseReason.SHUTDOWN
     return stopped or isinstance(answer, RanOver)
 
@@ -261,8 +260,9 @@ def _told_before(tx: Transaction, report: Report) -> Change | None:
     return None
 
 
-def _evidence(refusal: Refusal, worker: str) -> Evidence:
+def _evidence(refusal: Refusal) -> Evidence:
     entry, error = refusal.entry, refusal.error
+    lease = entry.job.lease
     detail: dict[str, object] = {
         "answer": said(entry),
         "lease": error.token,
@@ -275,6 +275,8 @@ def _evidence(refusal: Refusal, worker: str) -> Evidence:
             # Whoever finds out what became of the effect has the answer here.
             detail["to"] = entry.command.destination
             detail["receipt"] = json.loads(entry.command.receipt)
+    # The worker whose run it was: this one may have another id by now.
+    worker = None if lease is None else lease.worker
     return Evidence("late_write_refused", dumps(detail), entry.job.id, worker)
 
 

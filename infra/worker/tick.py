@@ -40,8 +40,9 @@ class Ask:
     """What a tick is asked to do.
 
     ``entries`` are the runs that ended and the writes of those that go on, ``running`` the jobs
-    that run on, ``slots`` how many more may start.  ``collect``, ``full_sweep`` (of the due-time
-    floor) and ``reconcile`` (what this worker runs with what it holds) are the caller's pacing.
+    that run on, ``slots`` how many more may start; ``unsettled`` jobs have ended here, and another
+    tick records it.  ``collect``, ``full_sweep`` (of the due-time floor) and ``reconcile`` (what
+    this worker runs with what it holds) are the caller's pacing.
     """
 
     entries: Sequence[Entry]
@@ -50,6 +51,7 @@ class Ask:
     collect: bool = False
     full_sweep: bool = False
     reconcile: bool = False
+    unsettled: Sequence[Job] = ()
 
 
 @frozen
@@ -120,7 +122,7 @@ class Ticker:
             return self._without(ask, refusal)
         except BaseException:
             # The commit may have gone through with leases that nobody here knows of.
-            self._doubt = True
+            self._doubt = self._doubt or ask.slots > 0
             # Perhaps somebody holds a row of theirs.
             self._wary = frozenset(each.job.id for each in ask.entries)
             # Nor is it known what has been seen of the queue.
@@ -143,7 +145,7 @@ class Ticker:
             log_key_in_use(key)
 
     def _steps(self, tx: Transaction, ask: Ask) -> Ticked:
-        settled = settle(tx, ask.entries, self.worker, self._wary)
+        settled = settle(tx, ask.entries, self._wary)
         reconcile = ask.reconcile or self._doubt
         later = (*settled.again, *settled.locked)
         lost = self._reconcile(tx, ask, later) if reconcile else ()
@@ -174,7 +176,8 @@ class Ticker:
         Leases that nobody here runs, because the answer that told of them was lost, are given back.
         """
         # A job may be both: a late report of its last run waits while its new run goes on.
-        mine = {(job.id, job.lease) for job in (*ask.running, *(each.job for each in again))}
+        ended = (*ask.unsettled, *(each.job for each in again))
+        mine = {(job.id, job.lease) for job in (*ask.running, *ended)}
         strays = [
             change(job, Release(tx.at, job.lease.token, ReleaseReason.NEVER_STARTED))
             for job in tx.leased_by(self.worker, self.settings.concurrency * 2)
@@ -278,7 +281,7 @@ class Ticker:
         The entries come first, alone; what they do not explain lies in the inbox, which is left.
         """
         if ask.entries:
-            return Ticked(settled=isolated(self.store, ask.entries, self.worker), more=True)
+            return Ticked(settled=isolated(self.store, ask.entries), more=True)
         if not ask.collect:
             raise StoreUnavailable(refusal.reason) from refusal
         ticked = self.tick(evolve(ask, collect=False))

@@ -24,6 +24,7 @@ from .loop import TickLoop
 from .monitor import Monitor
 from .processes import HandlerProcesses
 from .settings import WorkerSettings
+from .settling import Settling
 from .tick import Ticker
 
 
@@ -101,11 +102,13 @@ class Worker:
         executor.unblock, executor.processes = self.unblock, self.processes
         self._executor = executor
         queues = enrolment.queues
-        ticker = Ticker(store, enrolment.id, queues, enrolment.names, self.settings, self.new_id)
+        paced = (enrolment.id, queues, enrolment.names, self.settings, self.new_id)
+        ticker, settling = Ticker(store, *paced), Settling(Ticker(self.store(), *paced), self._bell)
         done, failed = asyncio.Event(), threading.Event()
         ticks = TickLoop(
             store,
             ticker,
+            settling,
             executor,
             self._bell,
             self.settings,
@@ -125,6 +128,7 @@ class Worker:
                 loop.call_soon_threadsafe(done.set)
 
         threading.Thread(target=tick_thread, name="leasebook-tick", daemon=True).start()
+        threading.Thread(target=settling.run, name="leasebook-settle", daemon=True).start()
         threading.Thread(target=self._listen, name="leasebook-wakeup", daemon=True).start()
         Monitor(self.store, self._stop.is_set).start()
         self.started.set()

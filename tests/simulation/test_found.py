@@ -16,6 +16,7 @@ from leasebook.infra.worker.answers import Report, Succeeded
 from leasebook.infra.worker.bell import Bell
 from leasebook.infra.worker.loop import TickLoop
 from leasebook.infra.worker.settings import WorkerSettings
+from leasebook.infra.worker.settling import Settling
 from leasebook.infra.worker.tick import Ask, Ticked, Ticker
 from tests.conformance.making import enqueue, lease, new_spec, tell
 from tests.support.lives import START, Life
@@ -48,9 +49,12 @@ def test_a_job_that_one_tick_lost_and_leased_anew_is_running() -> None:
     settings, never = WorkerSettings(), _never
     ticker = Ticker(store, "w", ("default",), ("sync_page",), settings, _new_id)
     executor: Any = hands
-    loop = TickLoop(store, ticker, executor, bell, settings, never, never, running={old.id: old})
-    take_over: Callable[[Ticked], None] = loop._take_over  # pyright: ignore[reportPrivateUsage]
-    take_over(Ticked(leased=(new,), lost=(old,)))
+    running, settling = {old.id: old}, Settling(ticker, bell)
+    loop = TickLoop(
+        store, ticker, settling, executor, bell, settings, never, never, running=running
+    )
+    take_over: Callable[[Ticked, float], None] = loop._take_over  # pyright: ignore[reportPrivateUsage]
+    take_over(Ticked(leased=(new,), lost=(old,)), 0.0)
     assert loop.running == {new.id: new}
     assert sorted(hands.told, key=lambda each: each[0]) == [("forget", old), ("start", new)]
 

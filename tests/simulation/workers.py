@@ -13,6 +13,7 @@ from leasebook.infra.worker.heart import Heart
 from leasebook.infra.worker.heart_thread import beat_until
 from leasebook.infra.worker.loop import TickLoop
 from leasebook.infra.worker.settings import WorkerSettings
+from leasebook.infra.worker.settling import Settling
 from leasebook.infra.worker.tick import Ticked, Ticker
 
 from .doubles import VirtualEvent, VirtualLoop, VirtualThreads
@@ -94,13 +95,13 @@ class ObservedLoop(TickLoop):
 
     world: World
 
-    def _take_over(self, ticked: Ticked) -> None:
+    def _take_over(self, ticked: Ticked, now: float) -> None:
         self.world.acknowledged += ticked.settled.changes
         self.world.profile.fired["(late result refused)"] += len(ticked.settled.refused)
         self.world.profile.fired["(lease lost)"] += len(ticked.lost)
         self.world.profile.fired["(declared dead)"] += ticked.buried
         self.world.profile.fired["(inbox left alone)"] += ticked.inbox_refused is not None
-        super()._take_over(ticked)
+        super()._take_over(ticked, now)
 
     def _unavailable(self, error: Exception) -> None:
         # What is wrong with the inbox must not keep the rest of a tick from being done.
@@ -152,10 +153,15 @@ class WorkerProcess:
             worker = self._enroll()
         except StoreUnavailable:
             self._exit()
-        ticker = Ticker(store, worker, QUEUES, NAMES, world.settings, world.new_id)
+        paced = (worker, QUEUES, NAMES, world.settings, world.new_id)
+        ticker, settler = Ticker(store, *paced), Ticker(world.store(), *paced)
+        settling = Settling(settler, self.bell)
+        settling._wanted = VirtualEvent(world.scheduler)  # type: ignore[assignment]
+        world.scheduler.spawn(self.process, f"{self.process.name}.settle", settling.run)
         self.ticks = ObservedLoop(
             store,
             ticker,
+            settling,
             self.executor,
             self.bell,
             world.settings,

@@ -19,6 +19,7 @@ from leasebook.infra.worker.bell import Bell
 from leasebook.infra.worker.loop import TickLoop
 from leasebook.infra.worker.outage import Outage
 from leasebook.infra.worker.settings import WorkerSettings
+from leasebook.infra.worker.settling import Settling
 from tests.conformance.making import interrupt
 from tests.support.workers import eventually
 
@@ -64,7 +65,11 @@ class Turning:
         one = ticker(self.store)
         one.settings = settings
         hands: Any = self.hands
-        self.loop = TickLoop(self.store, one, hands, self.bell, settings, self._bury, self._count)
+        settling = Settling(evolve(one, store=MemoryStore.on(database)), self.bell)
+        Thread(target=settling.run, daemon=True).start()
+        self.loop = TickLoop(
+            self.store, one, settling, hands, self.bell, settings, self._bury, self._count
+        )
         self._thread = Thread(target=self.loop.run, daemon=True)
 
     def __enter__(self) -> Turning:

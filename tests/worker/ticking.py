@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 from uuid import UUID
 
 from leasebook.domain.job import Job, JobSpec, Policy
@@ -35,7 +36,7 @@ def due(store: Store, count: int, first: int = 1, **policy: float) -> list[Job]:
 
 
 def tick(
-    one: Ticker, *reports: Report, running: Sequence[Job] = (), slots: int = 0, **pace: bool
+    one: Ticker, *reports: Report, running: Sequence[Job] = (), slots: int = 0, **pace: Any
 ) -> Ticked:
     """One tick of these reports."""
     return one.tick(Ask(reports, running, slots, **pace))

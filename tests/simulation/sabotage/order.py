@@ -26,10 +26,10 @@ def goes_on_with_the_end() -> Planted:
     waiting: Ask = MemoryTransaction.waiting
     early: dict[int, set[UUID]] = {}
 
-    def look_first(tx: Any, reports: Sequence[Report], worker: str, wary: Any) -> Settled:
+    def look_first(tx: Any, reports: Sequence[Report], wary: Any) -> Settled:
         ids = [report.job.id for report in reports]
         early[tx.xid] = {job.id for job in waiting(tx, ids, ids).jobs}
-        return settle(tx, reports, worker, wary)
+        return settle(tx, reports, wary)
 
     def known(
         self: MemoryTransaction, blockers: Sequence[UUID], parents: Sequence[UUID]

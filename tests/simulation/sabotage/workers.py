@@ -20,6 +20,7 @@ from leasebook.infra.worker.answers import Entry, Report, Succeeded
 from leasebook.infra.worker.isolate import failed
 from leasebook.infra.worker.loop import TickLoop
 from leasebook.infra.worker.settle import Settled
+from leasebook.infra.worker.settling import Settling
 from leasebook.infra.worker.tick import Ask, Ticked, Ticker
 
 from .rules import Planted, always, both
@@ -106,16 +107,16 @@ def late_is_taken_for_recorded() -> Planted:
 
 def reports_lost_in_an_outage() -> Planted:
     """What runs reported is forgotten when the tick that was to tell it fails."""
-    tick = TickLoop._tick
+    take = Settling.take
 
-    def _tick(self: TickLoop, slots: int, collect: bool, reconcile: bool, now: float) -> None:
+    def forgetful(self: Settling, now: float) -> Ticked | None:
         try:
-            tick(self, slots, collect, reconcile, now)
+            return take(self, now)
         except StoreUnavailable:
-            self._entries = []
+            self._told = []
             raise
 
-    return patch.object(TickLoop, "_tick", _tick)
+    return patch.object(Settling, "take", forgetful)
 
 
 def lost_tick_is_forgotten() -> Planted:
@@ -130,8 +131,8 @@ def lost_after_leased() -> Planted:
     """
     take_over = TickLoop._take_over
 
-    def _take_over(self: TickLoop, ticked: Ticked) -> None:
-        take_over(self, ticked)
+    def _take_over(self: TickLoop, ticked: Ticked, now: float) -> None:
+        take_over(self, ticked, now)
         for job in ticked.lost:
             self.running.pop(job.id, None)
 
@@ -141,8 +142,8 @@ def lost_after_leased() -> Planted:
 def refused_batch_fails_all() -> Planted:
     """When the store refuses what one run reported, every run of the batch is failed."""
 
-    def all_failed(store: Store, entries: Sequence[Entry], worker: str) -> Settled:
-        parts = [failed(store, entry, "refused", worker) for entry in entries]
+    def all_failed(store: Store, entries: Sequence[Entry]) -> Settled:
+        parts = [failed(store, entry, "refused") for entry in entries]
         return Settled(
             [each for part in parts for each in part.changes],
             [each for part in parts for each in part.refused],
