@@ -48,7 +48,8 @@ class Claim:
     handlers for; at most ``limit`` jobs, of which at most ``suspects`` were interrupted before.
     ``since`` is the remembered floor of ``due_at``, None for a full sweep; it does not hold for
     suspects, who wait below it for their turn.  Jobs with one of the ordering keys ``without`` are
-    left out, and those that come after one of ``parents``.
+    left out, and those that come after one of ``parents``; but not an open group of such a key,
+    which may have to be closed before anything of the key can go on.
     """
 
     queues: tuple[str, ...]

@@ -39,7 +39,7 @@ def due_jobs(jobs: Iterable[StoredJob], wanted: Claim, at: datetime) -> list[Sto
         if job.state.due_at <= at
         and (wanted.since is None or job.state.suspect or job.state.due_at >= wanted.since)
         and waits(job, queues, names)
-        and job.spec.ordering_key not in wanted.without
+        and (job.state.state == State.GROUPED or job.spec.ordering_key not in wanted.without)
         and job.spec.after not in wanted.parents
     ]
 

@@ -119,6 +119,7 @@ class TickLoop:
         self._doing = SETTLING
         if (done := self.settling.take(now)) is not None:
             self._take_over(done, now)
+            self.ticker.owe(done.owed)
             # Who was given back may be due again.
             self._look_at = min(self._look_at, now + self._look_again)
             self._recovered(SETTLING)

@@ -101,10 +101,9 @@ class Ticker:
     _locked: frozenset[UUID] = frozenset()
     _owed: tuple[Job, ...] = ()
 
-    @property
-    def owes(self) -> bool:
-        """Whether somebody waits for what has ended and could not be let go on yet."""
-        return bool(self._owed)
+    def owe(self, ended: Sequence[Job]) -> None:
+        """Let those go on by the next tick who wait for what another tick has ended."""
+        self._owed += tuple(ended)
 
     @property
     def in_doubt(self) -> bool:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from attrs import evolve as replace
 
 from leasebook.domain import change
 from leasebook.domain.commands import Fail
-from leasebook.domain.job import Policy
+from leasebook.domain.job import Group, Policy
 from leasebook.infra.ports import Store
 
 from .making import (
@@ -64,6 +65,17 @@ def test_a_name_without_a_handler_is_left_alone_and_blocks_nobody(store: Store) 
     assert claimed(store, wanted(limit=1)) == ids(21)
     assert claimed(store, wanted(names=["unknown"], limit=1)) == ids(0)
     assert claimed(store, wanted(names=[])) == []
+
+
+def test_an_open_group_of_a_key_that_is_passed_over_can_still_be_closed(store: Store) -> None:
+    """An item that came late waits for it to close, and a job of the key for that item.
+
+    With one slot that job was all that was ever claimed of the key, and nothing of it went on.
+    """
+    serial = Group(window=0, max_hold=0, serial=True)
+    enqueue(store, new_spec(1, ordering_key="k"), new_spec(2, ordering_key="other"), new_spec(3))
+    write(store, group_birth(4, now(store) - SECOND, group=serial, ordering_key="k"))
+    assert claimed(store, replace(wanted(), without=("k",))) == ids(2, 3, 4)
 
 
 def test_nothing_before_its_time(store: Store) -> None:

@@ -13,9 +13,13 @@ NO_FLOOR = "'-infinity'"
 
 
 def claim_others(schema: Schema) -> str:
-    """As ``claim``, without the jobs of some ordering keys, and those after some parents."""
+    """As ``claim``, without the jobs of some ordering keys, and those after some parents.
+
+    Open groups of these keys are among the answer.
+    """
     others = (
-        "(j.ordering_key is null or j.ordering_key <> all (%(without)s::text[]))"
+        "(j.ordering_key is null or j.ordering_key <> all (%(without)s::text[])"
+        " or j.state = 'grouped')"
         " and (j.after is null or j.after <> all (%(parents)s::uuid[]))"
     )
     return _claim(schema, f"{WAITING} and {others}", f"{SUSPECT} and {others}")

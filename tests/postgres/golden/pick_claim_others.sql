@@ -13,7 +13,7 @@ with clock as materialized (
            select j.*
              from "leasebook"."jobs" as j
             where j.queue = driver.queue and j.priority = driver.priority
-              and state <> 'leased' and not held and not suspect and (j.ordering_key is null or j.ordering_key <> all (%(without)s::text[])) and (j.after is null or j.after <> all (%(parents)s::uuid[]))
+              and state <> 'leased' and not held and not suspect and (j.ordering_key is null or j.ordering_key <> all (%(without)s::text[]) or j.state = 'grouped') and (j.after is null or j.after <> all (%(parents)s::uuid[]))
               and j.due_at <= (select at from clock) and j.due_at >= %(since)s::timestamptz
               and j.name = any (%(names)s::text[]) and j.format <= %(format)s
             order by j.due_at, j.seq
@@ -33,7 +33,7 @@ with clock as materialized (
            select j.*
              from "leasebook"."jobs" as j
             where j.queue = driver.queue and j.priority = driver.priority
-              and state <> 'leased' and not held and suspect and (j.ordering_key is null or j.ordering_key <> all (%(without)s::text[])) and (j.after is null or j.after <> all (%(parents)s::uuid[]))
+              and state <> 'leased' and not held and suspect and (j.ordering_key is null or j.ordering_key <> all (%(without)s::text[]) or j.state = 'grouped') and (j.after is null or j.after <> all (%(parents)s::uuid[]))
               and j.due_at <= (select at from clock) and j.due_at >= '-infinity'::timestamptz
               and j.name = any (%(names)s::text[]) and j.format <= %(format)s
             order by j.due_at, j.seq
