@@ -20,6 +20,7 @@ from ..ports import DataRefused, StoreUnavailable
 from .dsn import check_dsn
 from .pooler import is_pooled, may_prepare
 from .settings import Settings
+from .statements import frame
 
 Params: TypeAlias = Mapping[str, object]
 Row: TypeAlias = tuple[Any, ...]
@@ -42,16 +43,22 @@ UNAVAILABLE_BY_NAME = (errors.InsufficientPrivilege, errors.FeatureNotSupported)
 class Link:
     """A connection to the queue's database.  One thread at a time uses it.
 
-    Autocommit: transactions are begun and ended by the statements themselves.  Raises
-    StoreUnavailable and DataRefused as the ports promise, and InvalidDsn when it first connects.
+    Autocommit: transactions are begun and ended by the statements themselves.  With ``framed``
+    every one of them begins by a frame of ours, whose settings are then the session's, unless a
+    pooler shares it out: a dozen statements less for each transaction.  Raises StoreUnavailable and
+    DataRefused as the ports promise, and InvalidDsn when it first connects.
     """
 
-    def __init__(self, dsn: str, settings: Settings, application_name: str) -> None:
+    def __init__(
+        self, dsn: str, settings: Settings, application_name: str, *, framed: bool = False
+    ) -> None:
         self._dsn = dsn
         self._settings = settings
         self._name = application_name
         self._connection: psycopg.Connection[Row] | None = None
         self._spoiled = False
+        self._framed = framed
+        self._stands = False
 
     def connection(self) -> psycopg.Connection[Row]:
         """The connection in use, made now if there is none."""
@@ -85,7 +92,7 @@ class Link:
         connection = self.connection()
         self._spoiled = False
         with sorted_errors(), connection.cursor() as cursor:
-            cursor.execute(statements.encode())
+            cursor.execute(self._light(statements).encode())
             while cursor.nextset():
                 pass
             return cursor.fetchone() if cursor.description else None
@@ -100,7 +107,7 @@ class Link:
         self._spoiled = False
         try:
             with sorted_errors(), psycopg.ClientCursor(connection) as cursor:
-                cursor.execute(f"{begin}{statement}".encode(), params)
+                cursor.execute(f"{self._light(begin)}{statement}".encode(), params)
                 while cursor.nextset():
                     pass
                 rows = cursor.fetchall() if cursor.description else []
@@ -145,6 +152,10 @@ class Link:
             self._connection.close()
             self._connection = None
 
+    def _light(self, begin: str) -> str:
+        """How a transaction begins, without what the session has set."""
+        return begin.replace(frame.local(self._settings), "", 1) if self._stands else begin
+
     def _unspoiled(self) -> psycopg.Connection[Row]:
         """The connection of the transaction, if nothing in it has failed.
 
@@ -171,6 +182,9 @@ class Link:
         with sorted_errors():
             if self._settings.prepare_after is not None and not may_prepare(connection):
                 connection.prepare_threshold = None
+            self._stands = self._framed and not is_pooled(connection)
+            if self._stands:
+                connection.execute(frame.standing(self._settings).encode())
         # JSON is carried as text: a document that Python read and wrote again would be another one.
         connection.adapters.register_loader("json", TextLoader)
         connection.adapters.register_loader("json", TextBinaryLoader)

@@ -17,8 +17,6 @@ from .statements import order
 
 Ask: TypeAlias = Callable[[Callable[[Schema], str], Mapping[str, Any]], list[Row]]
 
-SAVEPOINT = "leasebook_order"
-
 
 def ahead(
     ask: Ask, schema: Schema, jobs: Sequence[Job], settled: Mapping[str, int]
@@ -65,9 +63,9 @@ def _quiet(ask: Ask, schema: Schema, jobs: Sequence[Job]) -> set[str]:
     keys = sorted({job.spec.ordering_key for job in jobs if job.spec.ordering_key is not None})
     if not keys:
         return set()
-    ask(lambda _: f"savepoint {SAVEPOINT}", {})
+    ask(order.savepoint, {})
     rows = ask(order.try_keys, {"keys": texts(keys), "schema": schema.name})
-    ask(lambda _: f"rollback to savepoint {SAVEPOINT}", {})
+    ask(order.roll_back, {})
     # What is written inside of one would be a subtransaction's.
-    ask(lambda _: f"release savepoint {SAVEPOINT}", {})
+    ask(order.release, {})
     return {key for (key,) in rows}

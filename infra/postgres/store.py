@@ -39,7 +39,7 @@ class PostgresStore:
     ) -> None:
         self._schema = Schema(schema)
         self._settings = settings or Settings()
-        self._link = Link(dsn, self._settings, application_name)
+        self._link = Link(dsn, self._settings, application_name, framed=True)
         self._listeners_at = float("-inf")
 
     @contextmanager

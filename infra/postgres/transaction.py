@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from functools import lru_cache
 from itertools import groupby
 from typing import Any
 from uuid import UUID
@@ -29,6 +30,12 @@ from .statements import order as ordering
 
 #: Before every due time there is.
 NO_FLOOR = "-infinity"
+
+
+@lru_cache(maxsize=200)
+def text_of(statement: Callable[[Schema], str], schema: Schema) -> str:
+    """The text of a statement.  There are few, and each is made of many parts."""
+    return statement(schema)
 
 
 class PostgresTransaction:
@@ -235,7 +242,7 @@ class PostgresTransaction:
             )
 
     def _ask(self, statement: Callable[[Schema], str], params: Mapping[str, Any]) -> list[Row]:
-        return self._link.ask(statement(self._schema), params)
+        return self._link.ask(text_of(statement, self._schema), params)
 
     def _append(
         self, statement: Callable[[Schema], str], changes: list[Change], params: Mapping[str, Any]

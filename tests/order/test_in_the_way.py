@@ -109,11 +109,13 @@ def test_a_waiting_job_in_somebody_elses_hands_holds_up_nobody(
     put(database_dsn, new_spec(1, ordering_key="k"), new_spec(2, ordering_key="k"))
     (first,) = tick(one, slots=10).leased
     with held(database_dsn, job_id(2)):
-        assert len(tick(one, ended(first), slots=10).settled.changes) == 1
-        assert one.owes
+        ticked = tick(one, ended(first), slots=10)
+        assert len(ticked.settled.changes) == 1
+        assert [each.id for each in ticked.owed] == ids(1)
         assert started(tick(one, slots=10)) == []
-    assert started(tick(one, slots=10)) == ids(2)
-    assert not one.owes
+    ticked = tick(one, slots=10)
+    assert started(ticked) == ids(2)
+    assert not ticked.owed
 
 
 def test_many_who_come_after_one_job_hold_up_nobody(database_dsn: str, one: Ticker) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from ..settings import Settings
 
 
@@ -56,18 +58,32 @@ def _frame(settings: Settings, access: str = "") -> str:
     alternatives off every statement keeps the plan by index that is right when it matters.  (JIT
     would answer the cost that is put on a plan without an alternative by compiling it.)
     """
+    begin = f"begin isolation level read committed {access}".rstrip()
+    return f"{begin};\n{local(settings)}"
+
+
+@lru_cache
+def local(settings: Settings) -> str:
+    """What every transaction of ours sets for itself."""
+    return "".join(f"set local {name} = {value};\n" for name, value in _rails(settings))
+
+
+def standing(settings: Settings) -> str:
+    """The same for a whole session, which must be nobody else's."""
+    return ";\n".join(f"set {name} = {value}" for name, value in _rails(settings))
+
+
+def _rails(settings: Settings) -> list[tuple[str, str]]:
     off = ("enable_seqscan", "enable_bitmapscan", "enable_hashjoin", "enable_mergejoin", "jit")
-    lines = [
-        f"begin isolation level read committed {access}".rstrip(),
-        f"set local idle_in_transaction_session_timeout = {_milliseconds(settings.idle_seconds)}",
-        f"set local lock_timeout = {_milliseconds(settings.lock_seconds)}",
-        f"set local statement_timeout = {_milliseconds(settings.statement_seconds)}",
-        "set local timezone = 'UTC'",
-        "set local datestyle = 'ISO'",
-        *(f"set local {name} = off" for name in off),
-        "set local plan_cache_mode = force_generic_plan",
+    return [
+        ("idle_in_transaction_session_timeout", f"{_milliseconds(settings.idle_seconds)}"),
+        ("lock_timeout", f"{_milliseconds(settings.lock_seconds)}"),
+        ("statement_timeout", f"{_milliseconds(settings.statement_seconds)}"),
+        ("timezone", "'UTC'"),
+        ("datestyle", "'ISO'"),
+        *((name, "off") for name in off),
+        ("plan_cache_mode", "force_generic_plan"),
     ]
-    return ";\n".join(lines) + ";\n"
 
 
 def _milliseconds(seconds: float) -> int:

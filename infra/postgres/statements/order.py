@@ -16,6 +16,24 @@ from .columns import job_columns
 IN_LINE = "j.ordering_key is not null and (not j.held or j.on_hold is null)"
 
 
+SAVEPOINT = "leasebook_order"
+
+
+def savepoint(schema: Schema) -> str:
+    """From here on locks can be given back."""
+    return f"savepoint {SAVEPOINT}"
+
+
+def roll_back(schema: Schema) -> str:
+    """Give back what was locked since the savepoint."""
+    return f"rollback to savepoint {SAVEPOINT}"
+
+
+def release(schema: Schema) -> str:
+    """Be in no subtransaction any more."""
+    return f"release savepoint {SAVEPOINT}"
+
+
 def key_lock(key: str) -> str:
     """The number of the lock of an ordering key."""
     parts = f"pg_catalog.concat_ws(e'\\x1f', %(schema)s::text, 'order', {key})"
