@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from attrs import define, evolve
+from attrs import define, evolve, field
 
 from ...domain.job import Job
 from ...domain.values import ReleaseReason
@@ -45,6 +45,34 @@ class Execution:
         if isinstance(answer, RanOver) and not self.begun:
             answer = NEVER_STARTED
         return Report(self.job, answer)
+
+
+@define(eq=False)
+class Tasks:
+    """The tasks of runs, which a loop itself holds by weak references only.
+
+    (Callbacks of the tasks could let go of them too, for a turn of the loop each.)
+    """
+
+    _held: set[asyncio.Task[None]] = field(factory=set[asyncio.Task[None]])
+
+    def began(self, execution: Execution, task: asyncio.Task[None]) -> None:
+        """Hold the task of a run, unless its loop begins tasks at once and it is over."""
+        execution.task = task
+        if not task.done():
+            self._held.add(task)
+
+    def ended(self, execution: Execution) -> None:
+        """Let go of a task that is in its last lines, or will never begin."""
+        if execution.task is not None:
+            self._held.discard(execution.task)
+
+    def cancel(self, execution: Execution) -> None:
+        """Cancel a task.  The code of one that has not begun is never entered."""
+        if execution.task is not None:
+            execution.task.cancel()
+            if not execution.begun:
+                self.ended(execution)
 
 
 @define(eq=False)

@@ -21,7 +21,7 @@ from ..app.run import Run
 from ..app.writing import Writer
 from .answers import NEVER_STARTED, NO_ROOM, GaveBack, RanOver, Report
 from .bell import Bell
-from .executions import Execution, Handover
+from .executions import Execution, Handover, Tasks
 from .outcome import answer_for, succeeded
 from .processes import HandlerProcesses, ProcessCall
 from .threads import HandlerThreads
@@ -60,8 +60,7 @@ class Executor:
         self._threads = HandlerThreads()
         self._writer: Writer = BellWriter(bell)
         self._live: dict[UUID, Execution] = {}
-        # The loop itself holds only weak references to tasks.
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = Tasks()
         self._handovers: deque[Handover] = deque()
         self._waking = False
         self._watching = False
@@ -159,7 +158,7 @@ class Executor:
             execution.run.stopping = True
             if not execution.begun and self._take(execution):
                 self._hand_in(execution.report(NEVER_STARTED))
-            self._cancel(execution)
+            self._tasks.cancel(execution)
             if execution.call is not None:
                 execution.call.terminate()
 
@@ -195,9 +194,8 @@ class Executor:
                 self._end(earlier)  # Its lease is gone: this worker has the job anew.
             self._live[job.id] = execution
             if handler.is_async:
-                task = execution.task = self._loop.create_task(self._coroutine(execution))
-                if not task.done():  # It may have been, where tasks begin at once.
-                    self._tasks.add(task)
+                task = self._loop.create_task(self._coroutine(execution))
+                self._tasks.began(execution, task)
             else:
                 self._start_thread(execution)
         if self._live and not self._watching:
@@ -221,7 +219,7 @@ class Executor:
     async def _coroutine(self, execution: Execution) -> None:
         cancelled, execution.begun = False, True
         if self._live.get(execution.job.id) is not execution:
-            self._over(execution)
+            self._tasks.ended(execution)
             return  # It was given up before it could begin.
         try:
             value = await execution.handler.invoke(execution.run, execution.job)
@@ -240,19 +238,7 @@ class Executor:
         # A run that was given up and cancelled for that has nothing to add.
         if self._take(execution) or not cancelled:
             self._hand_in(execution.report(answer))
-        self._over(execution)
-
-    def _over(self, execution: Execution) -> None:
-        """Let go of a task that is at its end.  (A done callback would cost a turn of the loop.)"""
-        if execution.task is not None:
-            self._tasks.discard(execution.task)
-
-    def _cancel(self, execution: Execution) -> None:
-        """Cancel the task.  The code of one that has not begun is never entered."""
-        if execution.task is not None:
-            execution.task.cancel()
-            if not execution.begun:
-                self._over(execution)
+        self._tasks.ended(execution)
 
     def _blocking(self, execution: Execution) -> None:
         """Call the handler in this thread, or wait here for the process that does."""
@@ -294,7 +280,7 @@ class Executor:
 
     def _end(self, execution: Execution) -> None:
         execution.run.lost = True
-        self._cancel(execution)
+        self._tasks.cancel(execution)
         if execution.call is not None:
             execution.call.kill()
 

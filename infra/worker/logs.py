@@ -10,7 +10,7 @@ from ...domain.job import Job
 from ...domain.log import Change
 from ...domain.values import HOLDING, Outcome
 from ..app.logs import get_logger
-from .settle import Refusal, said
+from .settle import Settled, said
 
 IMPORTANT = "[IMPORTANT] Failed on job"
 ABORTED = "job aborted"
@@ -52,9 +52,16 @@ def _log_end(job: Job, event: Event) -> None:
             log.debug(event.kind, **facts)
 
 
-def log_refusals(refusals: Iterable[Refusal]) -> None:
-    """The lines for late results."""
-    for refusal in refusals:
+def log_settled(settled: Settled) -> None:
+    """The lines for what came of the ends of runs, late results among them."""
+    log_changes(settled.changes)
+    for report in settled.unrecorded:
+        log.error(
+            "end of run cannot be recorded; its lease will end by time",
+            job=str(report.job.id),
+            name=report.job.spec.name,
+        )
+    for refusal in settled.refused:
         entry = refusal.entry
         log.warning(
             "late result refused",

@@ -19,7 +19,7 @@ from .answers import Entry, Write
 from .bell import Bell
 from .executor import Executor
 from .expiry import sweep
-from .logs import log, log_changes, log_refusals
+from .logs import log, log_changes, log_settled
 from .outage import Outage
 from .outlook import due, seconds_to_next
 from .settings import WorkerSettings
@@ -35,8 +35,7 @@ INBOX_PAUSE_SECONDS = 30.0
 RING_SECONDS = 0.1
 LONG_AGO = float("-inf")
 #: So many due jobs are looked through for strangers, at the start and later.
-FIRST_SAMPLE_JOBS = 20_000
-SAMPLE_JOBS = 1_000
+FIRST_SAMPLE_JOBS, SAMPLE_JOBS = 20_000, 1_000
 #: A full look waits so many times as long as the last one took.
 FULL_LOOK_SHARE = 50
 LOOKING, TICKING, SETTLING = "look", "tick", "settle"
@@ -127,9 +126,10 @@ class TickLoop:
             # Neither a ring nor the end of a run is a reason to ask a store that is away.
             self.bell.wait(min(pause, max(0.0, self.give_up_at - now)))
             return
-        self.settling.begin(now)
         slots = self._slots(now)
         hungry = self._more and slots > 0
+        if not (hungry and self.settling.has_few(now)):
+            self.settling.begin(now)
         collect = self._inbox and not self.stopping and now >= self._collect_at
         reconcile = now - self._reconciled_at >= self.settings.heartbeat
         if now - self._looked_at >= self.settings.poll:
@@ -163,13 +163,17 @@ class TickLoop:
     def _tick(self, slots: int, collect: bool, reconcile: bool, now: float) -> None:
         self._doing = TICKING
         full_sweep = now >= self._full_sweep_at
-        running = tuple(self.running.values())
-        ticked = self.ticker.tick(
-            Ask((), running, slots, collect, full_sweep, reconcile, self.settling.jobs)
-        )
+        running, told = tuple(self.running.values()), self.settling
+        entries = told.lend(now) if slots else ()
+        ask = Ask(entries, running, slots, collect, full_sweep, reconcile, told.jobs)
+        try:
+            ticked = self.ticker.tick(ask)
+        except BaseException:
+            told.give_back(entries)
+            raise
+        told.leave(ticked.settled, now)
         if full_sweep:
-            took = (time.monotonic() - now) * FULL_LOOK_SHARE if self.ticker.crowded else 0.0
-            self._full_sweep_at = now + max(self.settings.floor_seconds, took)
+            self._full_sweep_at = now + self._share_of(now)
         if collect:
             self._collected_at = now
             self._inbox = ticked.collected > 0
@@ -211,15 +215,8 @@ class TickLoop:
             self.executor.forget(ticked.lost)
         for write, answer in ticked.settled.answers:
             reply(write, answer, self.running)
-        log_changes(ticked.settled.changes)
+        log_settled(ticked.settled)
         log_changes(ticked.ended)
-        log_refusals(ticked.settled.refused)
-        for report in ticked.settled.unrecorded:
-            log.error(
-                "end of run cannot be recorded; its lease will end by time",
-                job=str(report.job.id),
-                name=report.job.spec.name,
-            )
         if ticked.inbox_refused is not None:
             log.error("inbox refused", reason=ticked.inbox_refused, pause=INBOX_PAUSE_SECONDS)
             self._collected_at = time.monotonic() + INBOX_PAUSE_SECONDS
@@ -242,10 +239,7 @@ class TickLoop:
         if sample:
             self._sampled(outlook, now)
         if full and ticker.crowded:
-            # However many strangers there are, passing them takes a small part of the time.
-            took = time.monotonic() - now
-            pause = max(self.settings.floor_seconds, took * FULL_LOOK_SHARE)
-            self._full_look_at = now + pause
+            self._full_look_at = now + self._share_of(now)
         self._inbox = self._inbox or outlook.inbox
         wait = min(self.settings.poll, seconds_to_next(outlook))
         if due(outlook.next_lease_end, outlook.at):
@@ -275,6 +269,11 @@ class TickLoop:
                 if each.format is not None:
                     reason = f"row format {each.format} is of a newer release"
                 log.warning("jobs left alone", name=each.name, reason=reason)
+
+    def _share_of(self, since: float) -> float:
+        """How long to leave what was begun then: it takes a small part of a worker's time."""
+        took = time.monotonic() - since if self.ticker.crowded else 0.0
+        return max(self.settings.floor_seconds, took * FULL_LOOK_SHARE)
 
     @property
     def _collect_at(self) -> float:

@@ -15,9 +15,12 @@ from attrs import define, field
 from ...domain.job import Job
 from .answers import Entry
 from .bell import Bell
+from .settle import Settled
 from .tick import Ask, Ticked, Ticker
 
 LONG_AGO = float("-inf")
+#: So few are recorded by a tick that leases, when there is one: a transaction less is worth more.
+FEW = 30
 #: A run whose row somebody has locked is settled when it is free; it is looked at so often.
 LOCKED_SECONDS = 0.25
 
@@ -72,13 +75,31 @@ class Settling:
             return None
         batch, self._batch, self._done = self._batch, (), None
         if isinstance(done, Exception):
-            self._told = [*batch, *self._told]
+            self.give_back(batch)
             raise done
-        again, locked = done.settled.again, done.settled.locked
-        if locked and not again and not self._told:
-            self._not_before = now + LOCKED_SECONDS
-        self._told = [*again, *locked, *self._told]
+        self.leave(done.settled, now)
         return done
+
+    def has_few(self, now: float) -> bool:
+        """Whether a tick that leases may as well record all there is."""
+        return now >= self.due_at and len(self._told) <= FEW
+
+    def lend(self, now: float) -> Sequence[Entry]:
+        """Few entries for a tick that leases, else none; ``leave`` or ``give_back`` follows."""
+        if not self.has_few(now):
+            return ()
+        lent, self._told = self._told, []
+        return lent
+
+    def give_back(self, entries: Sequence[Entry]) -> None:
+        """All of these come again: the tick that was to settle them failed."""
+        self._told = [*entries, *self._told]
+
+    def leave(self, settled: Settled, now: float) -> None:
+        """What could not be settled yet comes again."""
+        if settled.locked and not settled.again and not self._told:
+            self._not_before = now + LOCKED_SECONDS
+        self._told = [*settled.again, *settled.locked, *self._told]
 
     def run(self) -> None:
         """Settle batches until closed."""
