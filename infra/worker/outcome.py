@@ -12,6 +12,8 @@ from ..app.signals import Fail, RateLimited, RetryIn, Snooze
 from .answers import Answer, Broke, GaveBack, Succeeded
 from .failure import describe
 
+#: A handler that returned nothing, as most do.
+NOTHING = Succeeded()
 NOTE_CHARS_MAX = 200
 #: A job that somebody else's outage has given back so often fails like any other from then on.
 OUTAGES_MAX = 20
@@ -21,7 +23,7 @@ OUTAGE_SECONDS_MAX = 300.0
 
 def succeeded(handler: JobType, value: object) -> Answer:
     """The answer for a handler that returned ``value``; raises ResultRefused."""
-    return Succeeded() if value is None else Succeeded(handler.encode_result(value))
+    return NOTHING if value is None else Succeeded(handler.encode_result(value))
 
 
 def answer_for(error: BaseException, handler: JobType, job: Job) -> Answer:
