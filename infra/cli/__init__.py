@@ -18,6 +18,7 @@ COMMANDS = {
     "stats": ("look", "stats"),
     "list": ("look", "list_jobs"),
     "history": ("history", "history"),
+    "status": ("status", "status"),
     "check": ("check", "check_command"),
     "replay": ("replay", "replay"),
     "incident": ("incident", "incident"),
@@ -25,6 +26,7 @@ COMMANDS = {
     "doctor": ("doctor", "doctor"),
     "import-table": ("import_table", "import_command"),
     "cut-over": ("import_table", "cut_over"),
+    "prune": ("prune", "prune"),
     "projection": ("projection", "projection"),
     "demo": ("demo", "demo"),
 }

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import importlib
 import os
+import re
 import sys
 from collections.abc import Callable
+from datetime import timedelta
 from types import ModuleType
 from typing import Any, TypeVar
 
@@ -35,6 +37,22 @@ book_schema_option = click.option(
     help="Schema that holds leasebook's tables.  [default: the book's]",
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+
+
+#: The units of ages on a command line.
+UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
+RELATIVE = re.compile(r"-?(\d+)([smhd])")
+
+
+def age(value: str) -> timedelta:
+    """How long ago: ``90s``, ``15m``, ``2h``, ``30d``.  Raises click.BadParameter."""
+    found = RELATIVE.fullmatch(value)
+    try:
+        if found is not None:
+            return timedelta(**{UNITS[found[2]]: int(found[1])})
+    except OverflowError:
+        pass
+    raise click.BadParameter(f"{value!r} is no age: write 30d, 12h, 15m or 90s.")
 
 
 def connection_options(function: F) -> F:

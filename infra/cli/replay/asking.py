@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
@@ -26,7 +25,7 @@ from ...bundle.reader import BundleHistory
 from ...postgres.history import EVENTS_MAX
 from ...postgres.position import Position
 from ...replay_ports import History
-from ..options import dsn_option, schema_option
+from ..options import RELATIVE, age, dsn_option, schema_option
 from ..output import answering
 from .sources import Source, opened
 
@@ -34,8 +33,6 @@ When: TypeAlias = datetime | timedelta
 
 FORMATS = ("table", "json", "ndjson")
 SINCE_DEFAULT = timedelta(days=1)
-UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
-RELATIVE = re.compile(r"-?(\d+)([smhd])")
 
 
 def moment(value: str) -> When:
@@ -46,8 +43,8 @@ def moment(value: str) -> When:
     if value == "now":
         return timedelta(0)
     try:
-        if found := RELATIVE.fullmatch(value):
-            return -timedelta(**{UNITS[found[2]]: int(found[1])})
+        if RELATIVE.fullmatch(value):
+            return -age(value)
         at = datetime.fromisoformat(value)
     except (ValueError, OverflowError):
         raise click.BadParameter(
