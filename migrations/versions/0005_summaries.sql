@@ -81,17 +81,20 @@ begin
            and coalesce(newest.data ->> 'held', 'false') = 'false'
            and not exists (select from @schema@.jobs as j where j.id = walk.job_id)
     ), readers as materialized (
-        -- What they have not read is not taken away from them.
-        select c.name, pg_snapshot_xmin(place.snapshot::pg_snapshot)::text::bigint as unread
+        select c.name, place.snapshot::pg_snapshot as seen
           from @schema@.checkpoints as c
          cross join lateral (select coalesce(
                c.position ->> 'snapshot', c.position -> 'position' ->> 'snapshot')) as place (snapshot)
          where place.snapshot is not null
-    ), slowest as materialized (
-        select readers.name, readers.unread from readers order by readers.unread limit 1
+    ), checked as materialized (
+        -- What a reader of windows has not read is not taken away from it.
+        select ended.*, (
+               select readers.name from readers
+                where not pg_visible_in_snapshot(ended.xid::text::xid8, readers.seen)
+                order by readers.name limit 1) as unread
+          from ended
     ), chosen as materialized (
-        select ended.* from ended
-         where ended.xid < coalesce((select slowest.unread from slowest), 9223372036854775807)
+        select checked.* from checked where checked.unread is null
     ), summarized as (
         insert into @schema@.job_summaries as s (job_id, status, outcome, name, owner, at, receipts)
         select chosen.job_id, chosen.status, chosen.outcome, birth.data ->> 'name', birth.data ->> 'owner',
@@ -113,9 +116,8 @@ begin
                 then (select walk.job_id from walk order by walk.job_id desc limit 1) end,
            (select count(*) from walk),
            (select count(*) from chosen),
-           (select count(*) from ended) - (select count(*) from chosen),
-           (select slowest.name from slowest
-             where (select count(*) from ended) > (select count(*) from chosen));
+           (select count(checked.unread) from checked),
+           (select min(checked.unread) from checked);
 end $body$;
 comment on function @schema@.prune(interval, uuid, integer) is
     'Takes the streams of old jobs that are over out of the log; runs as the retention role.';

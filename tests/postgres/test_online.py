@@ -246,7 +246,9 @@ def test_a_newer_release_names_what_an_older_schema_lacks(old_dsn: str) -> None:
     assert text.endswith("Run: leasebook migrate --schema leasebook")
 
 
-@pytest.mark.parametrize("name", ["0002_operable.sql", "0003_order.sql", "0004_windows.sql"])
+@pytest.mark.parametrize(
+    "name", ["0002_operable.sql", "0003_order.sql", "0004_windows.sql", "0005_summaries.sql"]
+)
 def test_each_step_is_found(name: str) -> None:
     file = Path(migrations.__file__).parent / "versions" / name
     steps = script.STEP.split(file.read_text("utf-8"))
