@@ -26,8 +26,8 @@ COMMANDS = {
     "doctor": ("doctor", "doctor"),
     "import-table": ("import_table", "import_command"),
     "cut-over": ("import_table", "cut_over"),
-    "prune": ("prune", "prune"),
     "projection": ("projection", "projection"),
+    "prune": ("prune", "prune"),
     "demo": ("demo", "demo"),
 }
 

@@ -93,15 +93,18 @@ def test_whatever_the_outcome(app: App, store: PostgresStore) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 async def test_every_caller_sees_its_own_enqueue(app: App, kind: str) -> None:
+    add: Any = app.add
+    status: Any = app.book.status
+
     async def later(caller: Any) -> Any:
-        receipt = await app.add.enqueue(caller, 1)
+        receipt = await add.enqueue(caller, 1)
         assert receipt.id is not None
-        return receipt.id, await app.book.status(caller, receipt.id)
+        return receipt.id, await status(caller, receipt.id)
 
     def at_once(caller: Any) -> Any:
-        receipt = app.add.enqueue(caller, 1)
+        receipt = add.enqueue(caller, 1)
         assert receipt.id is not None
-        return receipt.id, app.book.status(caller, receipt.id)
+        return receipt.id, status(caller, receipt.id)
 
     job_id, found = await within(kind, app.dsn, later if "Async" in kind else at_once)
     assert found is Status.QUEUED
@@ -122,14 +125,15 @@ async def test_a_job_that_its_handler_completes(
     """The summary stands and falls with the handler's own transaction."""
     job = running(store, owner=owner)
     run = Run(job, None, app.publish.rows)
+    status: Any = app.book.status
 
     async def later(caller: Any) -> Any:
         await run.complete(caller)
-        return await app.book.status(caller, job.id)
+        return await status(caller, job.id)
 
     def at_once(caller: Any) -> Any:
         run.complete(caller)
-        return app.book.status(caller, job.id)
+        return status(caller, job.id)
 
     found = await within(kind, app.dsn, later if "Async" in kind else at_once, undo=undo)
     assert found == (None if undo else "succeeded")
@@ -144,8 +148,13 @@ def test_no_statement_more_for_a_job_without_an_owner(
     assert job.lease is not None
     asked: list[str] = []
     link: Any = vars(store)["_link"]
-    ask = link.ask
-    monkeypatch.setattr(link, "ask", lambda text, given: asked.append(text) or ask(text, given))
+    real = link.ask
+
+    def ask(text: str, given: Any) -> Any:
+        asked.append(text)
+        return real(text, given)
+
+    monkeypatch.setattr(link, "ask", ask)
     tell(store, job, Complete(job.at, job.lease.token, "null"))
     assert len(asked) == 1
     assert "job_summaries" not in asked[0]
@@ -153,9 +162,10 @@ def test_no_statement_more_for_a_job_without_an_owner(
 
 def test_what_is_unknown_or_refused(app: App) -> None:
     assert app.book.status(None, uuid4()) is None
+    bad: Any
     for bad in (None, "x", 7, str(UUID(int=1))):
         with pytest.raises(InvalidValue, match="job_id"):
-            app.book.status(None, bad)  # type: ignore[arg-type]  # pyright: ignore
+            app.book.status(None, bad)
     with (
         psycopg.connect(app.dsn, autocommit=True) as connection,
         pytest.raises(NoTransaction),
