@@ -7,6 +7,7 @@ import os
 import re
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import timedelta
 from types import ModuleType
 from typing import Any, TypeVar
@@ -44,15 +45,20 @@ UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 RELATIVE = re.compile(r"-?(\d+)([smhd])")
 
 
+def span(value: str) -> timedelta | None:
+    """What ``90s``, ``15m``, ``2h`` and ``30d`` stand for; None for other texts."""
+    found = RELATIVE.fullmatch(value)
+    with suppress(OverflowError):
+        return None if found is None else timedelta(**{UNITS[found[2]]: int(found[1])})
+    return None
+
+
 def age(value: str) -> timedelta:
     """How long ago: ``90s``, ``15m``, ``2h``, ``30d``.  Raises click.BadParameter."""
-    found = RELATIVE.fullmatch(value)
-    try:
-        if found is not None:
-            return timedelta(**{UNITS[found[2]]: int(found[1])})
-    except OverflowError:
-        pass
-    raise click.BadParameter(f"{value!r} is no age: write 30d, 12h, 15m or 90s.")
+    found = span(value)
+    if found is None:
+        raise click.BadParameter(f"{value!r} is no age: write 30d, 12h, 15m or 90s.")
+    return found
 
 
 def connection_options(function: F) -> F:

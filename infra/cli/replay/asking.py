@@ -25,7 +25,7 @@ from ...bundle.reader import BundleHistory
 from ...postgres.history import EVENTS_MAX
 from ...postgres.position import Position
 from ...replay_ports import History
-from ..options import RELATIVE, age, dsn_option, schema_option
+from ..options import RELATIVE, dsn_option, schema_option, span
 from ..output import answering
 from .sources import Source, opened
 
@@ -42,11 +42,11 @@ def moment(value: str) -> When:
     """
     if value == "now":
         return timedelta(0)
+    if (found := span(value)) is not None:
+        return -found
     try:
-        if RELATIVE.fullmatch(value):
-            return -age(value)
         at = datetime.fromisoformat(value)
-    except (ValueError, OverflowError):
+    except ValueError:
         raise click.BadParameter(
             f"{value!r} is no moment: write 2026-03-01T14:00:00Z, or -15m, -2h, -7d."
         ) from None
