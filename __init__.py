@@ -33,6 +33,7 @@ _LAZY: dict[str, str] = {
     "SchemaIncomplete": "leasebook.infra.postgres.schema.errors",
     "Snooze": "leasebook.infra.app",
     "StaleLease": "leasebook.domain",
+    "Status": "leasebook.projections.status",
     "UniqueKeyTaken": "leasebook.domain",
     "WORKFLOW_ACTIONS": "leasebook.domain",
 }
@@ -61,6 +62,7 @@ __all__ = [
     "SchemaIncomplete",
     "Snooze",
     "StaleLease",
+    "Status",
     "UniqueKeyTaken",
     "__version__",
 ]
@@ -100,6 +102,7 @@ if TYPE_CHECKING:
     from leasebook.infra.postgres.schema.errors import (
         SchemaIncomplete,
     )
+    from leasebook.projections.status import Status
 else:
     # Hidden from type checkers, which would otherwise accept every misspelt name.
     def __getattr__(name: str) -> object:

@@ -10,6 +10,7 @@ from uuid import UUID
 from ..domain.errors import LeasebookError
 from ..domain.log import Recorded
 from ..projections.replay.facts import AuditLine
+from ..projections.status import Summary
 
 #: What kept a job that was ready earlier than so long before the window is not looked for.
 LOOK_BACK = timedelta(hours=1)
@@ -49,6 +50,10 @@ class History(Protocol):
         Streams that had completed before ``since`` may be left out; of one ``job`` only its own is
         read.  Raises TooManyEvents.
         """
+        ...
+
+    def pruned(self, job: UUID) -> Summary | None:
+        """How a job ended of which no event is there any more, None when that is not kept."""
         ...
 
     def audit(self, until: datetime) -> Sequence[AuditLine]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 #: Every released revision, oldest first.  A worker compares them without loading Alembic.
-REVISIONS: Final = ("0001", "0002", "0003", "0004")
+REVISIONS: Final = ("0001", "0002", "0003", "0004", "0005")
 
 #: Where Alembic keeps the revision, inside the schema.
 VERSION_TABLE: Final = "leasebook_version"

@@ -202,4 +202,5 @@ AUDIT: Mapping[str, Mapping[str, Callable[[Redaction, Any], Any]]] = {
     "queue_paused": {"queue": _queue},
     "queue_resumed": {"queue": _queue},
     "limit_changed": {"queue": _queue, "limit": _kept},
+    "schedule_changed": {"schedule": _name, "cron": _kept},
 }

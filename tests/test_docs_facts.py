@@ -123,7 +123,7 @@ def test_options_of_the_settings_exist() -> None:
     options = {name for parameter in worker.params for name in parameter.opts}
     named = set(re.findall(r"`(?:worker )?(--[a-z-]+)`", OPERATING))
     others = {"--json", "--dsn", "--schema", "--sql", "--name", "--state", "--help"}
-    others |= {"--undo", "--old", "--since"}
+    others |= {"--undo", "--old", "--since", "--batch"}
     assert named - others <= options
 
 

@@ -1,7 +1,7 @@
 """The book: an application's job types, and the database that their jobs live in.
 
-With ``upkeep`` this is the one place in ``infra/app`` that knows PostgreSQL; all else is given what
-it needs.  Nothing is imported, connected or started before it is needed.
+With ``upkeep`` and ``subjects`` this is the one place in ``infra/app`` that knows PostgreSQL; all
+else is given what it needs.  Nothing is imported, connected or started before it is needed.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from .options import TYPE_OPTIONS, TypeOptions, check_known
 from .producer import Receipts
 from .registry import JobType, parts_of
 from .run import Run
-from .subjects import Standings, Subjects
+from .subjects import Subjects
 from .typed import GroupedJob, SingleJob
 from .upkeep import Upkeep
 from .where import chosen_dsn
@@ -256,15 +256,6 @@ class Book(Subjects, Upkeep):
         from ..postgres.rows_of_runs import PostgresRows
 
         return PostgresRows(self._schema)
-
-    def _standings(
-        self, caller: object, subjects: tuple[str, ...]
-    ) -> Standings | Awaitable[Standings]:
-        from ..postgres.subjects import committed_standings, standings
-
-        if caller is None:
-            return committed_standings(self._schema, self.dsn, subjects)
-        return standings(self._schema, caller, subjects)
 
     async def _watched(self, receipts: Awaitable[Receipts]) -> Receipts:
         accepted = await receipts

@@ -1,17 +1,20 @@
-"""Is somebody still at it?  Questions about the work for a subject, as ``enqueue`` was given it.
+"""Is somebody still at it, and how did it end?  What applications ask about their work.
 
-Made for clean-ups: whoever finds a page that has been "being published" for an hour asks here
-before setting it back.
+``alive`` and ``held`` are made for clean-ups: whoever finds a page that has been "being published"
+for an hour asks here before setting it back.  ``status`` is for those who wait for a job.
 """
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, overload
+from uuid import UUID
 
 from ...domain import limits
 from ...domain.errors import InvalidValue
+from ...projections.status import Status
 from ..caller_ports import Standing
+from ..postgres.schema.name import Schema
 
 if TYPE_CHECKING:
     from .typed import AsyncCaller, SyncCaller
@@ -21,12 +24,17 @@ T = TypeVar("T")
 
 
 class Subjects:
-    """The part of a book that answers for subjects."""
+    """The part of a book that answers for subjects and jobs.
 
-    def _standings(
-        self, caller: object, subjects: tuple[str, ...]
-    ) -> Standings | Awaitable[Standings]:
-        raise NotImplementedError
+    The book says where: ``dsn`` and ``schema``.
+    """
+
+    if TYPE_CHECKING:
+
+        @property
+        def schema(self) -> str: ...
+        @property
+        def dsn(self) -> str: ...
 
     @overload
     def alive(self, caller: SyncCaller | None, subject: str) -> bool: ...
@@ -67,6 +75,38 @@ class Subjects:
     def held(self, caller: Any, subject: str) -> Any:
         """Whether work for ``subject`` has failed and waits for an operator."""
         return self._about(caller, (subject,), lambda found: found[subject].held)
+
+    @overload
+    def status(self, caller: SyncCaller | None, job_id: UUID) -> Status | None: ...
+    @overload
+    def status(self, caller: AsyncCaller, job_id: UUID) -> Awaitable[Status | None]: ...
+    def status(self, caller: Any, job_id: UUID) -> Any:
+        """How a job stands for the public: queued, processing, succeeded or failed; None: unknown.
+
+        A job that waits for a retry is queued, one whose lease has ended is processing until
+        somebody says so.  The answer stays when the job's history is pruned.  ``caller`` is that of
+        ``alive``.
+
+        Raises InvalidValue for what is no UUID, NoTransaction as enqueue does, and without a caller
+        StoreUnavailable.
+        """
+        from ..postgres.subjects import committed_status, status
+
+        if not isinstance(job_id, UUID):  # pyright: ignore[reportUnnecessaryIsInstance]
+            seen = f"a {type(job_id).__name__}"
+            raise InvalidValue("job_id", seen, "give the UUID of a Receipt, or UUID(text)")
+        if caller is None:
+            return committed_status(Schema(self.schema), self.dsn, job_id)
+        return status(Schema(self.schema), caller, job_id)
+
+    def _standings(
+        self, caller: object, subjects: tuple[str, ...]
+    ) -> Standings | Awaitable[Standings]:
+        from ..postgres.subjects import committed_standings, standings
+
+        if caller is None:
+            return committed_standings(Schema(self.schema), self.dsn, subjects)
+        return standings(Schema(self.schema), caller, subjects)
 
     def _about(
         self, caller: object, subjects: tuple[str, ...], read: Callable[[Standings], T]

@@ -1,16 +1,22 @@
-"""The part of the book that looks after its claim table."""
+"""The part of the book that looks after its claim table and its log."""
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, cast
 
+from ...domain.errors import InvalidValue
+from ..pruning_ports import BATCH_MAX, Pruned
+
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ..rebuild_ports import ClaimTable, ShadowTable
     from .maintenance import Maintenance
 
 
 class Upkeep:
-    """What holds the claim table against the log, as ports and as job types.
+    """What holds the claim table against the log, as ports and as job types, and prunes the log.
 
     The book says where: ``dsn`` and ``schema``, and registers handlers with ``job``.
     """
@@ -43,3 +49,29 @@ class Upkeep:
         from ..postgres.shadow import PostgresShadow
 
         return PostgresShadow(self.dsn, self.schema)
+
+    def prune(
+        self,
+        older_than: timedelta,
+        *,
+        batch: int = BATCH_MAX,
+        told: Callable[[Pruned], None] | None = None,
+    ) -> Pruned:
+        """Take the streams of jobs that ended longer ago than ``older_than`` out of the log.
+
+        What has not ended, is held, or was not read yet by who reads the log by windows, stays.
+        Ages are by the database's clock.  ``batch`` jobs (1 to 1,000) are looked at in one
+        transaction, after which ``told`` hears how far it is.  How each job ended is kept, and so
+        are keys of requests.
+
+        Raises InvalidValue, SchemaIncomplete, PruningRefused, and StoreUnavailable when the
+        database does not answer; what was pruned until then stays pruned.
+        """
+        from ..postgres.pruning import PostgresPruning
+        from ..postgres.schema.name import Schema
+
+        if older_than < timedelta(0):
+            raise InvalidValue("older_than", f"{older_than}", "give an age that is not negative")
+        if not 1 <= batch <= BATCH_MAX:
+            raise InvalidValue("batch", f"{batch}", f"give 1 to {BATCH_MAX:,}")
+        return PostgresPruning(self.dsn, Schema(self.schema)).prune(older_than, batch, told)

@@ -68,6 +68,9 @@ class BundleHistory:
             if recorded.at <= until:
                 yield recorded
 
+    def pruned(self, job: UUID) -> None:
+        """A file keeps nothing of a job beside its stream."""
+
     def audit(self, until: datetime) -> Sequence[AuditLine]:
         """The lines not after ``until``, in order of time."""
         lines = [line for line in map(audit_of, self._lines(AUDIT)) if line.at <= until]

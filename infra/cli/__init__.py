@@ -18,6 +18,7 @@ COMMANDS = {
     "stats": ("look", "stats"),
     "list": ("look", "list_jobs"),
     "history": ("history", "history"),
+    "status": ("status", "status"),
     "check": ("check", "check_command"),
     "replay": ("replay", "replay"),
     "incident": ("incident", "incident"),
@@ -26,6 +27,7 @@ COMMANDS = {
     "import-table": ("import_table", "import_command"),
     "cut-over": ("import_table", "cut_over"),
     "projection": ("projection", "projection"),
+    "prune": ("prune", "prune"),
     "demo": ("demo", "demo"),
 }
 

@@ -14,6 +14,7 @@ from rich.text import Text
 
 from ...domain.events import Completed, Enqueued, ItemsJoined, Leased
 from ...domain.log import Recorded
+from ...projections.status import Summary
 from ...projections.story import Line, tell
 from ...projections.streams import steps
 from ..app.redaction import bounded, redact
@@ -55,22 +56,37 @@ def history(job: UUID, dsn: str | None, schema: str, as_json: bool) -> None:
     """Tell what happened to JOB and why; exit 1 when there is no such job."""
     with answering(as_json=as_json), plain_book(dsn, schema) as book, reader(book) as queue:
         stream = queue.stream(job)
+        ended = None if stream else queue.summary(job)
     if as_json:
-        print_json(document(job, stream))
+        print_json(document(job, stream, ended))
     elif stream:
         for line in shown(stream):
             click.echo(line)
+    elif ended is not None:
+        click.echo(pruned(ended))
     else:
         click.echo(f"leasebook: no job {job} is in this log", err=True)
-    finish(0 if stream else FINDING)
+    finish(0 if stream or ended else FINDING)
 
 
-def document(job: UUID, stream: Sequence[Recorded]) -> dict[str, object]:
-    """The stream as JSON: its last state, every event, and the story line by line."""
+def pruned(ended: Summary) -> str:
+    """What is left to tell of a job whose stream was pruned."""
+    owner = "" if ended.owner is None else f", owner {ended.owner}"
+    return f"job {ended.job_id}: {ended.name}{owner}\nits history was pruned: {ended}"
+
+
+def document(
+    job: UUID, stream: Sequence[Recorded], ended: Summary | None = None
+) -> dict[str, object]:
+    """The stream as JSON: its last state, every event, and the story line by line.
+
+    Of a pruned one, ``ended`` tells how the job ended.
+    """
     life = steps(stream)
     return {
         "job": job,
         "state": life[-1].after.state if life else None,
+        "pruned": None if ended is None else attrs.asdict(ended),
         "events": [event_document(each) for each in stream],
         "story": [str(line) for line in tell(stream, worker_names(stream))],
     }

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import importlib
 import os
+import re
 import sys
 from collections.abc import Callable
+from contextlib import suppress
+from datetime import timedelta
 from types import ModuleType
 from typing import Any, TypeVar
 
@@ -35,6 +38,27 @@ book_schema_option = click.option(
     help="Schema that holds leasebook's tables.  [default: the book's]",
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+
+
+#: The units of ages on a command line.
+UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
+RELATIVE = re.compile(r"-?(\d+)([smhd])")
+
+
+def span(value: str) -> timedelta | None:
+    """What ``90s``, ``15m``, ``2h`` and ``30d`` stand for; None for other texts."""
+    found = RELATIVE.fullmatch(value)
+    with suppress(OverflowError):
+        return None if found is None else timedelta(**{UNITS[found[2]]: int(found[1])})
+    return None
+
+
+def age(value: str) -> timedelta:
+    """How long ago: ``90s``, ``15m``, ``2h``, ``30d``.  Raises click.BadParameter."""
+    found = span(value)
+    if found is None:
+        raise click.BadParameter(f"{value!r} is no age: write 30d, 12h, 15m or 90s.")
+    return found
 
 
 def connection_options(function: F) -> F:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 
 import click
@@ -12,7 +13,7 @@ from ...domain.errors import InvalidValue
 from ...domain.log import Recorded
 from ...projections.replay.clock import length
 from ...projections.replay.depth import depth_over_time
-from ...projections.streams import Step, by_job, steps
+from ...projections.streams import Step, Stream, by_job, steps
 from ...projections.whatif.history import History
 from ...projections.whatif.measures import (
     TIMES,
@@ -80,19 +81,37 @@ def simulate(asked: Asked, settings: tuple[str, ...], svg: Path | None) -> None:
 def _answer(replay: Replay, policy: Policy, *, trim: bool) -> Answer:
     """Run both worlds; ``trim`` leaves the empty ends of the window out of the picture."""
     since, until = replay.since, replay.until
-    lives = list(replay.lives())
+    lives = _Lives([tuple(step.recorded for step in life) for life in replay.lives()])
     history = read(lives, replay.facts(), since, until)
     _check(policy, history)
-    baseline, log = run_world(history, Policy()), run_world(history, policy)
     was = reckon(lives, since, until)
-    same, other = (reckon(_lives(each), since, until) for each in (baseline, log))
-    events = [step.recorded for life in lives for step in life]
+    log = run_world(history, Policy())
+    same = other = reckon(_lives(log), since, until)
+    if policy != Policy():
+        del log  # A world may be large, and one of them is enough.
+        log = run_world(history, policy)
+        other = reckon(_lives(log), since, until)
+    events = (lives.events, lambda: iter(log))
     if trim:
-        found = [depth_over_time(each, since, until, 1, trim=True) for each in (events, log)]
+        found = [depth_over_time(each(), since, until, 1, trim=True) for each in events]
         since, until = min(each.since for each in found), max(each.until for each in found)
-    depths = [depth_over_time(each, since, until, POINTS) for each in (events, log)]
+    depths = [depth_over_time(each(), since, until, POINTS) for each in events]
     drawn = comparison_svg((depths[0], depths[1]), (was.total.waits, other.total.waits))
     return Answer(was, same, other, agreement(was, same), drawn)
+
+
+class _Lives:
+    """The lives of a window, folded each time that they are gone through: streams are smaller."""
+
+    def __init__(self, streams: Sequence[Stream]) -> None:
+        self._streams = streams
+
+    def __iter__(self) -> Iterator[tuple[Step, ...]]:
+        return map(steps, self._streams)
+
+    def events(self) -> Iterator[Recorded]:
+        """All events, stream by stream."""
+        return chain.from_iterable(self._streams)
 
 
 def _lives(log: Sequence[Recorded]) -> Iterator[Sequence[Step]]:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 
+from ...projections.status import Summary
 from .locks import WouldBlock
 from .producer import MemoryProducer
+from .pruning import prune
 from .session import LOCK_TIMEOUT_SECONDS_DEFAULT, Hub, Session
 from .tables import Clock, StoredEvidence, StoredJob, Tables
 from .wakeup import Bell, MemoryWakeup
@@ -47,6 +50,18 @@ class MemoryDatabase:
         """How many statements wait for a lock now."""
         with self.hub.condition:
             return self.hub.waiting
+
+    def prune(self, older_than: timedelta) -> int:
+        """Prune the streams of jobs that ended so long ago; how many there were."""
+        session = Session(self.hub)
+        pruned = session.run("prune", lambda: prune(session, older_than))
+        session.commit()
+        return pruned
+
+    def summaries(self) -> list[Summary]:
+        """What is kept of jobs that have ended, in order of id."""
+        with self.hub.condition:
+            return [kept for _, kept in sorted(self.hub.tables.summaries.items())]
 
     def jobs(self) -> list[StoredJob]:
         """The committed claim rows in order of ``seq``."""

@@ -8,6 +8,7 @@ from uuid import UUID
 from ...domain.job import Job
 from ...domain.ordering import Ahead, Found, stand
 from ...domain.states import State
+from ...projections.status import end_of
 from ..codec import state_after
 from .session import Session
 from .tables import StoredJob
@@ -45,7 +46,9 @@ def _parent(session: Session, after: UUID | None) -> tuple[UUID | None, State | 
         return None, None
     row = session.jobs.get(after)
     events = session.events.get(after)
+    kept = session.summaries.get(after)
     state = state_after(events[-1].row.kind if events else None)
+    state = state or end_of(None if kept is None else kept.status)
     return (None if row is None or row.state.held else after), state
 
 

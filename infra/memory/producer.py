@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from types import TracebackType
 from typing import Self
+from uuid import UUID
 
 from attrs import evolve as replace
 
@@ -74,7 +75,7 @@ class MemoryProducer(MemoryTransaction):
         }
         check_keys([order.spec for order in orders])
         for parent in (order.spec.after for order in orders):
-            if parent is not None and self.session.events.get(parent) is None:
+            if parent is not None and not self._was_there(parent):
                 raise unknown_parent(parent)
         made = plan(self.session, orders, births, lambda order: _command(order, stamp))
         self._line_up(orders, made, stamp)
@@ -94,6 +95,11 @@ class MemoryProducer(MemoryTransaction):
             self.write(moved)
         self._remember(orders, made, receipts)
         return [receipts[place] for place in range(len(orders))]
+
+    def _was_there(self, job_id: UUID) -> bool:
+        """Whether there is such a job, or was before it was pruned."""
+        session = self.session
+        return session.events.get(job_id) is not None or session.summaries.get(job_id) is not None
 
     def _line_up(self, orders: Sequence[Order], made: Plan, stamp: datetime) -> None:
         """Share the locks of the ordering keys; those who come behind others wait from birth."""

@@ -20,6 +20,7 @@ from uuid import UUID
 
 from attrs import define, field
 
+from ...projections.status import Summary
 from ..ports import DataRefused, Evidence, StoreUnavailable
 from .locks import Held, Locks, Owner, WouldBlock
 from .storable import check_json, check_text
@@ -78,6 +79,7 @@ class Session:
         self.workers: Overlay[str, StoredWorker] = Overlay(tables.workers)
         self.checkpoints: Overlay[str, datetime] = Overlay(tables.checkpoints)
         self.requests: Overlay[str, StoredRequest] = Overlay(tables.requests)
+        self.summaries: Overlay[UUID, Summary] = Overlay(tables.summaries)
         self.audit: list[StoredEvidence] = []
         self.ended: str | None = None
         with hub.condition:
@@ -146,7 +148,7 @@ class Session:
             # The connection may have been lost during that step.
             self._check_open("commit")
             tables = (self.jobs, self.events, self.inbox, self.workers, self.checkpoints)
-            for table in (*tables, self.requests):
+            for table in (*tables, self.requests, self.summaries):
                 table.commit()
             self.hub.tables.audit.extend(self.audit)
             self._end(COMMITTED)

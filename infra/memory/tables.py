@@ -16,6 +16,7 @@ from uuid import UUID
 from attrs import define, field
 
 from ...projections.row import SpecRow, StateRow
+from ...projections.status import Summary
 from ..codec import EventRow
 from ..enrolment import Enrolment
 from ..ports import Evidence
@@ -98,6 +99,7 @@ class Tables:
     audit: list[StoredEvidence] = field(factory=list[StoredEvidence])
     checkpoints: dict[str, datetime] = field(factory=dict[str, datetime])
     requests: dict[str, StoredRequest] = field(factory=dict[str, StoredRequest])
+    summaries: dict[UUID, Summary] = field(factory=dict[UUID, Summary])
     event_ids: Iterator[int] = field(factory=lambda: count(1))
     item_ids: Iterator[int] = field(factory=lambda: count(1))
     audit_ids: Iterator[int] = field(factory=lambda: count(1))

@@ -20,6 +20,7 @@ from ...domain.ordering import Ahead
 from ...domain.states import ENDED, State
 from ...projections.depth import Depth, Tally, depth
 from ...projections.row import from_row, to_row
+from ...projections.status import summary
 from ..codec import encode
 from ..ports import Claim, DataRefused, Evidence, KeyArrivals, Waiting
 from .order import ahead, is_stranded, waiting_rows
@@ -243,6 +244,9 @@ class MemoryTransaction:
         if row is None:
             self._ended(session.jobs.get(job_id), change.after)
             session.jobs.remove(job_id)
+            ended = summary(change.after)
+            if ended is not None and ended.owner is not None:
+                session.summaries.put(job_id, ended)
             return seq
         check_row(row)
         spec, state = row

@@ -13,6 +13,7 @@ from typing import Any
 from ...domain.events import Completed, Leased
 from ...domain.log import Change
 from ...projections.row import Row, StateRow, spec_row, state_row
+from ...projections.status import Summary
 from ..codec import KINDS, EventRow, encode, is_plain
 from ..documents import encode_effects
 from .rows import flags, moment, numbers, texts, times, uuids
@@ -135,6 +136,19 @@ def row_columns(rows: Sequence[Row]) -> Params:
     effects = [each.effects for each in states]
     params["effects"] = texts([encode_effects(each) if each else None for each in effects])
     return params
+
+
+def summaries(ended: Sequence[Summary]) -> Params:
+    """The parameters of ``summaries.keep``."""
+    ordered = sorted(ended, key=lambda each: each.job_id.int)
+    return {
+        "ids": uuids([each.job_id for each in ordered]),
+        "statuses": texts([each.status for each in ordered]),
+        "outcomes": texts([each.outcome for each in ordered]),
+        "names": texts([each.name for each in ordered]),
+        "owners": texts([each.owner for each in ordered]),
+        "ats": times([each.at for each in ordered]),
+    }
 
 
 def further(changes: Sequence[Change]) -> Params | None:

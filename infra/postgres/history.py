@@ -17,15 +17,16 @@ from ...domain.errors import LeasebookError
 from ...domain.log import Recorded
 from ...projections.health import SessionFacts
 from ...projections.replay.facts import KINDS, AuditLine
+from ...projections.status import Summary
 from ...projections.wording import duration
 from ..replay_ports import TooManyEvents
 from .connection import Link, Params, Row
 from .position import Position
-from .rows import recorded, texts, uuids
+from .rows import recorded, summary_of, texts, uuids
 from .schema.check import require_schema
 from .schema.name import DEFAULT, Schema
 from .settings import Settings
-from .statements import doctor, frame, look, reading, replaying
+from .statements import doctor, frame, look, reading, replaying, summaries
 
 PIECE_ROWS = 5_000
 EVENTS_MAX = 2_000_000
@@ -108,6 +109,11 @@ class PostgresHistory:
                 raise TooManyEvents(self._events_max, until)
             if event.at <= until:
                 yield event
+
+    def pruned(self, job: UUID) -> Summary | None:
+        """How a job ended whose stream may be gone."""
+        rows = self._ask(summaries.of(self._schema), {"id": str(job)})
+        return summary_of(rows[0]) if rows else None
 
     def audit(self, until: datetime) -> Sequence[AuditLine]:
         """The lines not after ``until`` that ``facts.gather`` reads, in order of time."""

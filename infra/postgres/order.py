@@ -9,6 +9,7 @@ from uuid import UUID
 
 from ...domain.job import Job
 from ...domain.ordering import Ahead, Found, stand
+from ...projections.status import end_of
 from ..codec import state_after
 from .connection import Row
 from .rows import texts, uuids
@@ -33,10 +34,11 @@ def ahead(
     priors: list[UUID] = []
     parents: list[UUID] = []
     for job in jobs:
-        parent, kind, prior, item, running, seq, _ = facts[job.id]
+        parent, kind, end, prior, item, running, seq, _ = facts[job.id]
         key = job.spec.ordering_key
         known = key is None or key in quiet or seq <= settled.get(key, 0)
-        standing = stand(job, Found(parent, state_after(kind), prior, not known, item, running))
+        state = state_after(kind) or end_of(end)
+        standing = stand(job, Found(parent, state, prior, not known, item, running))
         if standing is None:
             continue
         found[job.id] = standing

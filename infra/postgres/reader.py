@@ -15,12 +15,13 @@ from ...domain.job import Job
 from ...domain.log import Recorded
 from ...projections.check import KeptRow
 from ...projections.row import StateRow, to_row
+from ...projections.status import Summary
 from .connection import Link, sorted_errors
-from .rows import job_of, recorded, uuids
+from .rows import job_of, recorded, summary_of, uuids
 from .schema.check import require_schema
 from .schema.name import DEFAULT, Schema
 from .settings import Settings
-from .statements import look, reading
+from .statements import look, reading, summaries
 
 FETCH_ROWS = 5_000
 
@@ -103,6 +104,11 @@ class PostgresReader:
         """Every event of one job in order of version; empty when there is none."""
         params = {"ids": uuids([job_id])}
         return [recorded(row) for row in self._ask(look.streams(self._schema), params)]
+
+    def summary(self, job_id: UUID) -> Summary | None:
+        """How a job ended, if that is kept: its stream may be gone."""
+        rows = self._ask(summaries.of(self._schema), {"id": str(job_id)})
+        return summary_of(rows[0]) if rows else None
 
     def counts(self) -> dict[str, int]:
         """How many events, and how many lines of the audit log, there are of each kind."""

@@ -18,6 +18,7 @@ from ...domain.log import Recorded
 from ...domain.states import State
 from ...domain.values import OnExhausted, OnExpired, OnHold, Outcome
 from ...projections.row import due_of
+from ...projections.status import Status, Summary
 from ..codec import EventRow, decode
 from ..documents import decode_effects
 from ..ports import DataRefused
@@ -147,3 +148,9 @@ def recorded(row: Sequence[Any]) -> Recorded:
     """The entry of the log that a row of ``statements.look.streams`` stands for."""
     job_id, version, event_id, xid, *columns = row
     return Recorded(job_id, version, event_id, xid, decode(job_id, EventRow(*columns)))
+
+
+def summary_of(row: Sequence[Any]) -> Summary:
+    """The summary that a row of ``summaries.of`` stands for."""
+    job_id, status, outcome, name, owner, at = row
+    return Summary(job_id, Status(status), OUTCOMES[outcome], name, owner, at)

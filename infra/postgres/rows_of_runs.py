@@ -15,14 +15,16 @@ from ...domain.job import Job, JobSpec
 from ...domain.states import State
 from ...domain.values import Outcome
 from ...projections.row import format_of
+from ...projections.status import summary
 from ..codec import KINDS, encode
 from ..documents import decode_effects, encode_effects
+from . import batches
 from .accept_parts import Asking, Row
 from .callers import carry, transaction_of
 from .holders import EPOCH, moment_of
 from .rows import numbers, texts, times, uuids
 from .schema.name import Schema
-from .statements import runs
+from .statements import runs, summaries
 
 
 class PostgresRows:
@@ -79,6 +81,8 @@ def _write(schema: Schema, job: Job, command: Command) -> Asking[Job]:
             yield runs.receive(schema), {**given, "effects": effects, "format": layout}
         case Completed():
             [(has_waiter,)] = yield runs.complete(schema), given
+            if made.after.spec.owner is not None and (ended := summary(made.after)) is not None:
+                yield summaries.keep(schema), batches.summaries([ended])
             yield from after_end(schema, made.after, has_waiter=has_waiter)
         case _:
             # It would fail as uncertain, in a transaction that says that it is done.

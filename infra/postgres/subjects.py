@@ -1,17 +1,22 @@
-"""Asking what becomes of the work for subjects, in a caller's transaction or in one of our own."""
+"""Asking what becomes of work, in a caller's transaction or in one of our own."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Generator, Mapping, Sequence
-from typing import TypeAlias
+from collections.abc import Awaitable, Mapping, Sequence
+from typing import TypeAlias, cast
+from uuid import UUID
 
+from ...domain.states import State
+from ...projections.status import Status
+from ...projections.status import status as status_of
 from ..caller_ports import Standing
-from .accept import Question, Row
+from ..codec import state_after
+from .accept import Asking
 from .callers import carry
 from .connection import sorted_errors
 from .dsn import connect
 from .schema.name import Schema
-from .statements import subjects
+from .statements import subjects, summaries
 
 Standings: TypeAlias = Mapping[str, Standing]
 
@@ -41,7 +46,28 @@ def committed_standings(schema: Schema, dsn: str, asked: Sequence[str]) -> Stand
         return answer
 
 
-def _asking(schema: Schema, asked: Sequence[str]) -> Generator[Question, Sequence[Row], Standings]:
+def status(
+    schema: Schema, caller: object, job_id: UUID
+) -> Status | Awaitable[Status | None] | None:
+    """How a job stands for the public, as the caller's transaction sees it; None: unknown."""
+    return carry(schema, caller, _asking_status(schema, job_id))
+
+
+def committed_status(schema: Schema, dsn: str, job_id: UUID) -> Status | None:
+    """The same as everybody sees it, on a connection that is closed again."""
+    with sorted_errors(), connect(dsn) as connection:
+        return cast("Status | None", carry(schema, connection, _asking_status(schema, job_id)))
+
+
+def _asking_status(schema: Schema, job_id: UUID) -> Asking[Status | None]:
+    [(state, kind, kept)] = yield summaries.standing(schema), {"id": str(job_id)}
+    found = state_after(kind) if state is None else State(state)
+    if found is not None:
+        return status_of(found)
+    return None if kept is None else Status(kept)
+
+
+def _asking(schema: Schema, asked: Sequence[str]) -> Asking[Standings]:
     found: dict[str, Standing] = {}
     for start in range(0, len(asked), SUBJECTS_MAX):
         part = list(asked[start : start + SUBJECTS_MAX])

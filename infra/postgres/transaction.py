@@ -17,6 +17,7 @@ from ...domain.ordering import Ahead
 from ...domain.states import ENDED, State
 from ...projections.depth import Depth, Tally, depth
 from ...projections.row import FORMAT, state_row
+from ...projections.status import summary
 from ..codec import KINDS
 from ..ports import Claim, Evidence, KeyArrivals, Waiting
 from . import batches, order
@@ -24,7 +25,7 @@ from .arrivals import arrival_of
 from .connection import Link, Row
 from .rows import job_of, numbers, recorded, texts, uuids
 from .schema.name import Schema
-from .statements import append, collect, look, pick, workers
+from .statements import append, collect, look, pick, summaries, workers
 from .statements import depth as counting
 from .statements import order as ordering
 
@@ -261,7 +262,15 @@ class PostgresTransaction:
             changes = [each for each in changes if each.after.spec.id in stood]
         if (more := batches.further(changes)) is not None:
             self._ask(append.further_events, more)
+        self._summarize(changes)
         return missed
+
+    def _summarize(self, changes: Sequence[Change]) -> None:
+        """Keep how jobs with an owner have ended; of others nothing is asked."""
+        owned = (each.after for each in changes if each.after.spec.owner is not None)
+        ended = [found for job in owned if (found := summary(job)) is not None]
+        if ended:
+            self._ask(summaries.keep, batches.summaries(ended))
 
     def _take(self, groups: Mapping[Row, Job | None], ids: Sequence[int]) -> list[KeyArrivals]:
         """Take items out of the inbox; a key whose items have all gone meanwhile is left out."""

@@ -189,7 +189,7 @@ def _again(
     for each in missed:
         entry, found = entries[id(each)], fresh.get(each.after.id)
         if found is None:
-            _unreadable(entry, settled)
+            _unknown(tx, entry, settled)
         elif isinstance(entry, Write) and _was_written(tx, entry, each, found):
             settled.answers.append((entry, found))
         else:
@@ -209,7 +209,12 @@ def _was_written(tx: Transaction, write: Write, asked: Change, now: Job) -> bool
     return now.lease is not None and now.lease.token == write.token
 
 
-def _unreadable(entry: Entry, settled: Settled) -> None:
+def _unknown(tx: Transaction, entry: Entry, settled: Settled) -> None:
+    """Nothing can be loaded: it is over and pruned, or cannot be read by this release."""
+    with suppress(UnknownEvent):
+        if not tx.stream(entry.job.id):
+            _stale(tx, entry, StaleLease(entry.job.id, "write to", entry.token, None), settled)
+            return
     if isinstance(entry, Write):
         key, seen = entry.command.key, "its job's stream speaks of what only a later release knows"
         refused = EffectRefused(entry.job.id, key, seen, "Upgrade this worker")

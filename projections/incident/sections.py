@@ -137,12 +137,12 @@ def workers(incident: Incident) -> Iterator[Html]:
 
 
 def changes(incident: Incident) -> Iterator[Html]:
-    """Workers that came and went, pauses and limits."""
+    """Workers that came and went, pauses, limits and schedules."""
     rows = [
-        [stamp(line.at), CHANGES[line.kind], line.worker or line.detail.get("queue"), _detail(line)]
+        [stamp(line.at), CHANGES[line.kind], _whom(line), _detail(line)]
         for line in incident.changes
     ]
-    none = "No worker came or went, and nothing was paused or limited."
+    none = "No worker came or went, and nothing was paused, limited or scheduled anew."
     yield _table("Control changes", ["at", "change", "of", "detail"], rows, none)
 
 
@@ -188,6 +188,12 @@ def _worker(work: Work) -> list[Cell]:
     ]  # fmt: skip
 
 
+def _whom(line: AuditLine) -> str | None:
+    """The worker, queue or schedule that a change is about."""
+    detail = line.detail
+    return line.worker or detail.get("queue") or detail.get("schedule")
+
+
 def _detail(line: AuditLine) -> str:
     """What a change says beside whom it is about, in words."""
     detail = line.detail
@@ -203,6 +209,8 @@ def _detail(line: AuditLine) -> str:
         case "limit_changed":
             limit = detail.get("limit")
             return "no limit" if limit is None else f"{limit} at once"
+        case "schedule_changed":
+            return str(detail.get("cron") or "taken away")
         case _:
             return ""
 

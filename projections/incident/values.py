@@ -24,6 +24,7 @@ CHANGES = {
     "queue_paused": "queue paused",
     "queue_resumed": "queue resumed",
     "limit_changed": "limit changed",
+    "schedule_changed": "schedule changed",
 }
 
 

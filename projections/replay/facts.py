@@ -142,6 +142,10 @@ def _limited(facts: Facts, line: AuditLine) -> None:
     changes.append((line.at, None if limit is None else int(limit)))
 
 
+def _told(facts: Facts, line: AuditLine) -> None:
+    """No wait hangs on a schedule: an incident tells of it."""
+
+
 #: kind of an audit line -> what it adds to the facts; the only kinds that a reader must bring
 KINDS = {
     "worker_started": _started,
@@ -151,4 +155,5 @@ KINDS = {
     "queue_paused": _paused,
     "queue_resumed": _resumed,
     "limit_changed": _limited,
+    "schedule_changed": _told,
 }

@@ -26,10 +26,11 @@ from .history import Birth, Carried, Collected, History, Moved, Source, Taken
 def read(
     lives: Iterable[Sequence[Step]], facts: Facts, since: datetime, until: datetime
 ) -> History:
-    """The history of a window: ``lives`` are those that it concerns, whole, up to its end."""
-    lives = [life for life in lives if life]
-    runs = [run for life in lives for run in runs_of(life)]
-    facts = _with_strangers(facts, runs)
+    """The history of a window: ``lives`` are those that it concerns, whole, up to its end.
+
+    They are gone through several times, so they are no iterator.
+    """
+    facts = _with_strangers(facts, (run for life in lives for run in runs_of(life)))
     stints = Stints()
     for life in lives:
         add_runs(stints, life)

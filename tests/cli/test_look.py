@@ -218,7 +218,8 @@ def test_history_of_no_job(leasebook: Leasebook, database_dsn: str) -> None:
     assert nobody in answer.err
     answer = leasebook("history", nobody, "--json", "--dsn", database_dsn)
     assert answer.code == 1
-    assert answer.document == {"job": nobody, "state": None, "events": [], "story": []}
+    nothing: dict[str, object] = {"state": None, "pruned": None, "events": [], "story": []}
+    assert answer.document == {"job": nobody, **nothing}
 
 
 def test_the_local_zone_knows_summer_time(berlin: None) -> None:

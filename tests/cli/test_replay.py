@@ -363,3 +363,37 @@ def test_the_page_shows_what_is_printed(replay: Leasebook) -> None:
         lines = [line.removeprefix("    ") for line in printed.rstrip().splitlines()]
         answer = replay(*command.split())
         assert [line.rstrip() for line in answer.out.rstrip().splitlines()] == lines
+
+
+CONTROLS = """
+insert into leasebook.audit_log (at, kind, detail) values
+       (%(paused)s, 'queue_paused', '{"queue": "default"}'),
+       (%(paused)s, 'schedule_changed', '{"schedule": "nightly", "cron": "0 3 * * *"}'),
+       (%(resumed)s, 'queue_resumed', '{"queue": "default"}'),
+       (%(resumed)s, 'limit_changed', '{"queue": "mail", "limit": 0}'),
+       (%(lifted)s, 'limit_changed', '{"queue": "mail", "limit": null}')
+"""
+
+
+@pytest.mark.acceptance("E08", "E09", "E10")
+def test_control_changes_that_somebody_writes_are_read(
+    replay: Leasebook, leasebook: Leasebook, database_dsn: str, tmp_path: Path
+) -> None:
+    """From the audit log into waits and the page of an incident, and so from a bundle."""
+    moments = {"paused": at(52), "resumed": at(55), "lifted": at(58)}
+    with psycopg.connect(database_dsn) as connection:
+        connection.execute(CONTROLS, moments)
+    asked = (*WINDOW, "--format", "json", "--limit", "100")
+    live = records(replay("wait", *asked))
+    waiting = next(each for each in live if each["job"] == str(job_id(5)))
+    found = {each["cause"]: each["microseconds"] for each in waiting["segments"]}
+    assert found["paused"] == 3_000_000
+    assert sum(found.values()) == 10_000_000
+    assert replay("export", "it.zip", *WINDOW).code == 0
+    assert records(leasebook("replay", "wait", "--bundle", "it.zip", *asked)) == live
+    for where in (("--dsn", database_dsn), ("--bundle", "it.zip")):
+        assert leasebook("incident", *WINDOW, "--out", "page.html", *where).code == 1
+        page = (tmp_path / "page.html").read_text("utf-8")
+        for told in ("queue paused", "queue resumed", "0 at once", "no limit", "0 3 * * *"):
+            assert told in page
+        (tmp_path / "page.html").unlink()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from datetime import datetime
+from datetime import datetime, timedelta
 from threading import Thread
 from typing import Any, Protocol
 from uuid import UUID
@@ -13,6 +13,7 @@ from leasebook.domain.log import Recorded
 from leasebook.infra.caller_ports import Order, Receipt
 from leasebook.infra.ports import Store
 from leasebook.projections.check import KeptRow, check
+from leasebook.projections.status import Summary
 
 Accept = Callable[[Sequence[Order]], Sequence[Receipt]]
 
@@ -48,6 +49,14 @@ class Ground(Protocol):
 
     def audit(self) -> list[tuple[str, UUID | None, str | None]]:
         """Kind, job and worker of every line of the audit log, in order."""
+        ...
+
+    def summaries(self) -> list[Summary]:
+        """What is kept of jobs that have ended, in order of id."""
+        ...
+
+    def prune(self, older_than: timedelta) -> int:
+        """Prune the streams of jobs that ended so long ago; how many there were."""
         ...
 
     def somebody_waits(self) -> bool:

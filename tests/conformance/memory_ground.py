@@ -13,6 +13,7 @@ from leasebook.infra.caller_ports import Order
 from leasebook.infra.memory import MemoryDatabase, MemoryLog, MemoryStore
 from leasebook.infra.ports import Store
 from leasebook.projections.check import KeptRow
+from leasebook.projections.status import Summary
 
 from .ground import WAIT_SECONDS_MAX, Accept
 
@@ -66,6 +67,12 @@ class MemoryGround:
     def audit(self) -> list[tuple[str, UUID | None, str | None]]:
         lines = (line.evidence for line in self.database.audit())
         return [(line.kind, line.job_id, line.worker) for line in lines]
+
+    def summaries(self) -> list[Summary]:
+        return self.database.summaries()
+
+    def prune(self, older_than: timedelta) -> int:
+        return self.database.prune(older_than)
 
     def somebody_waits(self) -> bool:
         give_up = monotonic() + WAIT_SECONDS_MAX

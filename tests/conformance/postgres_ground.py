@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from datetime import datetime
+from datetime import datetime, timedelta
 from time import monotonic
 from typing import Any
 from uuid import UUID
@@ -14,6 +14,7 @@ from attrs import evolve as replace
 from psycopg import sql
 
 from leasebook.domain.log import Recorded
+from leasebook.domain.values import Outcome
 from leasebook.infra.caller_ports import Order, Receipt
 from leasebook.infra.codec import EventRow, decode
 from leasebook.infra.documents import decode_effects, encode_spec
@@ -23,9 +24,11 @@ from leasebook.infra.postgres.schema.name import Schema
 from leasebook.infra.postgres.store import PostgresStore
 from leasebook.projections.check import KeptRow
 from leasebook.projections.row import SpecRow, StateRow
+from leasebook.projections.status import Status, Summary
 
 from .ground import WAIT_SECONDS_MAX, Accept
 
+LOGS = ("job_events", "audit_log")
 DOCUMENTS = {"args": "args::text", "items": "items::text[]", "effects": "effects::text"}
 
 
@@ -51,11 +54,11 @@ class PostgresGround:
         self._close_stores()
         with self._connection.transaction():
             for switch in ("disable trigger", "enable always trigger"):
-                for table in ("job_events", "audit_log"):
+                for table in LOGS:
                     name = f"{table}_append_only"
                     self._do(f"alter table {{schema}}.{table} {switch} {name}")
                 if switch == "disable trigger":
-                    tables = ("job_events", "jobs", "group_inbox", "workers", "audit_log")
+                    tables = (*LOGS, "jobs", "group_inbox", "workers", "job_summaries")
                     self._do("truncate " + ", ".join(f"{{schema}}.{table}" for table in tables))
 
     def store(self) -> Store:
@@ -114,6 +117,19 @@ class PostgresGround:
     def audit(self) -> list[tuple[str, UUID | None, str | None]]:
         lines = self._do("select kind, job_id, worker from {schema}.audit_log order by id")
         return [(kind, job_id, worker) for kind, job_id, worker in lines]
+
+    def summaries(self) -> list[Summary]:
+        lines = self._do(
+            "select job_id, status, outcome, name, owner, at"
+            " from {schema}.job_summaries order by job_id"
+        )
+        return [
+            Summary(job_id, Status(status), Outcome(outcome), *rest)
+            for job_id, status, outcome, *rest in lines
+        ]
+
+    def prune(self, older_than: timedelta) -> int:
+        return int(self._do("select pruned from {schema}.prune(%s, null, 1000)", older_than)[0][0])
 
     def somebody_waits(self) -> bool:
         question = (

@@ -129,7 +129,7 @@ WRONG = {
     " alter table {s}.job_events enable always trigger job_events_append_only": (
         'trigger job_events_append_only on "Jobs-x"."job_events" is wrong'
     ),
-    "delete from {s}.leasebook_version": "holds no revision, expected 0004",
+    "delete from {s}.leasebook_version": "holds no revision, expected 0005",
     "drop schema {s} cascade": 'table "Jobs-x"."job_events" is missing',
 }
 

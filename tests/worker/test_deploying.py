@@ -49,9 +49,11 @@ def test_the_printed_grants_are_enough_for_a_worker(yard: Yard) -> None:
             retried = app.listed.enqueue(caller)
             app.bulk.enqueue_many(caller, range(50), group_key=lambda item: "k")
             app.quick.enqueue(caller, 1, unique_key="k", idempotency_key="r")
+            owned = app.quick.enqueue(caller, owner="ann")
         worker = yard.worker()
         assert yard.all_over(plain) == {"done": 10}
         assert yard.over(retried).outcome == "exhausted"
+        assert yard.over(owned).outcome == "done"
         worker.tells("queue", logger="leasebook.queue")
         assert worker.stop() == 0
         yard.dsn = owner
@@ -79,6 +81,9 @@ def test_the_printed_grants_are_enough_for_an_application_and_an_import(yard: Ya
             first, again = (app.quick.enqueue(caller, 7, idempotency_key="r") for _ in range(2))
             assert (first.created, again.created) == (True, False)
             assert app.book.alive(caller, "s")
+            assert first.id is not None
+            assert app.book.status(caller, first.id) == "queued"
+            app.quick.enqueue(caller, 8, after=first.id)
         yard.sql(granted(IMPORT, "shop", name))
         yard.sql(f"grant select, update on public.old_queue to {name}")
         with psycopg.connect(dsn, autocommit=True) as connection:
@@ -86,7 +91,7 @@ def test_the_printed_grants_are_enough_for_an_application_and_an_import(yard: Ya
             table = find_table(connection, Schema("leasebook"), "old_queue")
             report = import_table(table, read_map(OLD_MAP), app.book.jobs, execute=True)
         assert (report.imported, report.complete) == (1, True)
-    assert yard.rows() == 13
+    assert yard.rows() == 14
 
 
 def test_the_grants_name_every_table() -> None:

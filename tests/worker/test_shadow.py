@@ -36,7 +36,9 @@ ROWS = int(os.environ.get("LEASEBOOK_TEST_REBUILD_ROWS", "2000"))
 CHUNK_EVENTS = max(500, min(5_000, ROWS // 100))
 #: After how many chunks each rebuild is killed; -1: with its indexes, a window half applied.
 KILLS = (1, -1, 4, -1, 2, -1)[: 6 if ROWS < 100_000 else 2]
-PRODUCERS = 2
+#: With two workers sixteen writers, as in the case that was reported.
+PRODUCERS = 14
+PACE_SECONDS = 0.2
 SECONDS = 60.0 + ROWS / 1_000
 
 #: Jobs that wait for tomorrow.
@@ -86,7 +88,7 @@ def test_nothing_is_lost_or_done_twice_while_the_table_is_swapped(yard: Yard) ->
     for _ in range(2):
         yard.worker("--concurrency", "4", "--dead-after", "60")
     stop, waits = Event(), list[float]()
-    with ThreadPoolExecutor() as threads, closing(PostgresShadow(yard.dsn)) as shadow:
+    with ThreadPoolExecutor(PRODUCERS) as threads, closing(PostgresShadow(yard.dsn)) as shadow:
         producers = [threads.submit(_produce, yard, stop, waits) for _ in range(PRODUCERS)]
         try:
             for when in KILLS:
@@ -130,7 +132,7 @@ def _produce(yard: Yard, stop: Event, waits: list[float]) -> list[UUID]:
     """One job in each transaction, all on one connection."""
     made: list[UUID] = []
     with yard.caller() as caller:
-        while not stop.wait(0.01):
+        while not stop.wait(PACE_SECONDS):
             began = monotonic()
             made.append(identity(quick.enqueue(caller, len(made))))
             caller.commit()

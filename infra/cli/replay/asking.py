@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
@@ -26,7 +25,7 @@ from ...bundle.reader import BundleHistory
 from ...postgres.history import EVENTS_MAX
 from ...postgres.position import Position
 from ...replay_ports import History
-from ..options import dsn_option, schema_option
+from ..options import RELATIVE, dsn_option, schema_option, span
 from ..output import answering
 from .sources import Source, opened
 
@@ -34,8 +33,6 @@ When: TypeAlias = datetime | timedelta
 
 FORMATS = ("table", "json", "ndjson")
 SINCE_DEFAULT = timedelta(days=1)
-UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
-RELATIVE = re.compile(r"-?(\d+)([smhd])")
 
 
 def moment(value: str) -> When:
@@ -45,11 +42,11 @@ def moment(value: str) -> When:
     """
     if value == "now":
         return timedelta(0)
+    if (found := span(value)) is not None:
+        return -found
     try:
-        if found := RELATIVE.fullmatch(value):
-            return -timedelta(**{UNITS[found[2]]: int(found[1])})
         at = datetime.fromisoformat(value)
-    except (ValueError, OverflowError):
+    except ValueError:
         raise click.BadParameter(
             f"{value!r} is no moment: write 2026-03-01T14:00:00Z, or -15m, -2h, -7d."
         ) from None

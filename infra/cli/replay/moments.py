@@ -6,6 +6,7 @@ from collections import Counter
 from uuid import UUID
 
 import click
+from attrs import asdict
 
 from ....domain.job import Job
 from ....projections.replay.at import HELD, is_open, job_at, queue_at, standing, until
@@ -13,7 +14,7 @@ from ....projections.replay.depth import STANDINGS
 from ....projections.replay.diff import Changed, diff, moves
 from ....projections.status import status
 from ....projections.wording import count
-from ..history import event_document, shown
+from ..history import event_document, pruned, shown
 from ..output import FINDING, finish, print_table
 from .asking import Asked, TakesMoments, When, common, moment, replaying
 from .showing import job_record, print_records, stamp
@@ -33,12 +34,14 @@ limit_option = click.option(
 def job_command(asked: Asked, job: UUID, at: When, version: int | None) -> None:
     """The history of JOB and its folded state, as of any moment or version.
 
-    Exit 1 when it was not there yet, or has no such version.
+    Exit 1 when it was not there yet, has no such version, or was pruned: then it tells how it
+    ended.
     """
     with replaying(asked, at) as replay:
         whole = tuple(replay.history.events(replay.until, job=job))
         stream = until(whole, replay.until, version)
         found = job_at(stream)
+        ended = None if whole else replay.history.pruned(job)
         when = stamp(replay.until)
         if found is not None and version is not None and found.version < version:
             when = f"version {version}: it is at version {found.version}"
@@ -47,7 +50,11 @@ def job_command(asked: Asked, job: UUID, at: When, version: int | None) -> None:
             records = [{"record": "event", **event_document(each)} for each in stream]
             if found is not None:
                 records.append(job_record("job", found))
+            if ended is not None:
+                records.append({"record": "pruned", **asdict(ended)})
             print_records(asked, replay, records)
+        elif ended is not None:
+            click.echo(pruned(ended))
         elif found is None:
             click.echo(f"leasebook: no job {job} was there at {when}", err=True)
         else:

@@ -271,6 +271,20 @@ IMPORTED_ROWS: Final = Table(
     {("primary key", "imported_rows_pkey"): "PRIMARY KEY (source, key)"},
 )
 
+JOB_SUMMARIES: Final = Table(
+    "job_summaries",
+    """
+    job_id uuid not null
+    status text not null
+    outcome text not null
+    name text not null
+    owner text
+    at timestamp with time zone not null
+    receipts json
+    """,
+    {("primary key", "job_summaries_pkey"): "PRIMARY KEY (job_id)"},
+)
+
 VERSION: Final = Table(
     VERSION_TABLE,
     "version_num character varying(32) not null",
@@ -278,13 +292,6 @@ VERSION: Final = Table(
 )
 
 TABLES: Final = (
-    JOB_EVENTS,
-    JOBS,
-    GROUP_INBOX,
-    WORKERS,
-    AUDIT_LOG,
-    REQUEST_KEYS,
-    CHECKPOINTS,
-    IMPORTED_ROWS,
-    VERSION,
-)
+    JOB_EVENTS, JOBS, GROUP_INBOX, WORKERS, AUDIT_LOG, REQUEST_KEYS, CHECKPOINTS, IMPORTED_ROWS,
+    JOB_SUMMARIES, VERSION,
+)  # fmt: skip

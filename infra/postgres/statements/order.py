@@ -54,12 +54,16 @@ def shared_locks(key: str, source: str) -> str:
 
 
 def missing(schema: Schema) -> str:
-    """Which of these jobs have never been there, as far as this transaction can see?"""
+    """Which of these jobs have never been there, as far as this transaction can see?
+
+    What is pruned was there, and is told by its summary.
+    """
     return f"""
 select i.id::text
   from unnest(%(ids)s::text::uuid[]) as i (id)
  where (select e.version from {schema.table("job_events")} as e
          where e.job_id = i.id and e.version = 1) is null
+   and (select s.status from {schema.table("job_summaries")} as s where s.job_id = i.id) is null
 """
 
 
@@ -96,9 +100,10 @@ def ahead(schema: Schema) -> str:
     """What stands before these jobs, all of them ours, in the order of their keys?
 
     One row for each.  ``parent`` is the unfinished job that it comes after, ``parent_kind`` the
-    last event of that one; ``prior`` the nearest earlier job of its key; ``item`` tells that an
-    earlier item lies in the inbox, ``running`` that another job of the key is leased.  ``asked_at``
-    is later than the end of everything that is not there any more.
+    last event of that one and ``parent_end`` how it ended, if that is kept; ``prior`` the nearest
+    earlier job of its key; ``item`` tells that an earlier item lies in the inbox, ``running`` that
+    another job of the key is leased.  ``asked_at`` is later than the end of everything that is not
+    there any more.
     """
     return f"""
 select own.id,
@@ -106,6 +111,8 @@ select own.id,
          where parent.id = own.after and not parent.held) as parent,
        (select e.kind from {schema.table("job_events")} as e
          where e.job_id = own.after order by e.version desc limit 1) as parent_kind,
+       (select s.status from {schema.table("job_summaries")} as s
+         where s.job_id = own.after) as parent_end,
        (select j.id from {schema.table("jobs")} as j
          where j.ordering_key = own.ordering_key and j.seq < own.seq and {IN_LINE}
          order by j.seq desc limit 1) as prior,

@@ -3,6 +3,8 @@ select own.id,
          where parent.id = own.after and not parent.held) as parent,
        (select e.kind from "leasebook"."job_events" as e
          where e.job_id = own.after order by e.version desc limit 1) as parent_kind,
+       (select s.status from "leasebook"."job_summaries" as s
+         where s.job_id = own.after) as parent_end,
        (select j.id from "leasebook"."jobs" as j
          where j.ordering_key = own.ordering_key and j.seq < own.seq and j.ordering_key is not null and (not j.held or j.on_hold is null)
          order by j.seq desc limit 1) as prior,
