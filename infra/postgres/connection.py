@@ -105,6 +105,8 @@ class Link:
         """
         connection = self.connection()
         self._spoiled = False
+        if self._stands and begin == frame.begin_look(self._settings):
+            return self.ask(statement, params)  # A look of one statement needs no more than that.
         try:
             with sorted_errors(), psycopg.ClientCursor(connection) as cursor:
                 cursor.execute(f"{self._light(begin)}{statement}".encode(), params)

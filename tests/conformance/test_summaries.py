@@ -117,7 +117,7 @@ def test_a_late_report_of_a_pruned_job_is_refused_and_kept(ground: Ground, store
     write(store, complete(leased, '{"n":1}'))
     ground.prune(AT_ONCE)
     with store.transaction() as transaction:
-        settled = settle(transaction, [Report(leased, Succeeded())], "w1")
+        settled = settle(transaction, [Report(leased, Succeeded())])
     assert [each.entry.job.id for each in settled.refused] == [job.id]
     assert not settled.unrecorded
     assert ("late_write_refused", job.id, "w1") in ground.audit()

@@ -70,7 +70,8 @@ def local(settings: Settings) -> str:
 
 def standing(settings: Settings) -> str:
     """The same for a whole session, which must be nobody else's."""
-    return ";\n".join(f"set {name} = {value}" for name, value in _rails(settings))
+    isolation = ("default_transaction_isolation", "'read committed'")
+    return ";\n".join(f"set {name} = {value}" for name, value in (isolation, *_rails(settings)))
 
 
 def _rails(settings: Settings) -> list[tuple[str, str]]:
