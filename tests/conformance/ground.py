@@ -16,7 +16,7 @@ from leasebook.projections.check import KeptRow, check
 
 Accept = Callable[[Sequence[Order]], Sequence[Receipt]]
 
-WAIT_SECONDS_MAX = 10.0
+WAIT_SECONDS_MAX = 30.0
 
 
 class Ground(Protocol):

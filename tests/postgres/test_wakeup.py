@@ -82,7 +82,7 @@ def test_the_listener_holds_no_transaction(database_dsn: str, listener: Postgres
     with psycopg.connect(database_dsn, autocommit=True) as connection:
         rows = connection.execute(
             "select state, backend_xmin, xact_start from pg_stat_activity"
-            " where application_name = %s",
+            " where application_name = %s and datname = current_database()",
             (NAME,),
         ).fetchall()
     assert rows == [("idle", None, None)]

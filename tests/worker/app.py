@@ -324,7 +324,7 @@ async def strict_group(run: Run, items: list[int]) -> None:
     effect(run, "never")
 
 
-@book.job(retry=Retry(3, delay=60), lease=0.4)
+@book.job(retry=Retry(3, delay=60), lease=2)
 async def brief(n: int) -> None:
     """Nothing that a crash of the server could disturb."""
 

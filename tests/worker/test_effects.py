@@ -256,10 +256,16 @@ def test_a_stale_owner_is_refused_whatever_it_writes(yard: Yard) -> None:
     assert told == {"posted", "effect snapshot fence mutation complete"}
     yard.open("2")
     assert yard.over(thread).outcome is Outcome.DONE
-    lines = [detail for _, _, detail in yard.audit("late_write_refused")]
-    answers = Counter(detail["answer"] for detail in lines)
-    assert answers["StartEffect"] == 1
-    assert answers["CompleteEffect"] == 2
+
+    def refused() -> list[Any]:
+        return [detail for _, _, detail in yard.audit("late_write_refused")]
+
+    def answers() -> Counter[str]:
+        return Counter(detail["answer"] for detail in refused())
+
+    eventually(lambda: answers()["CompleteEffect"] == 2, "both of its receipts are refused")
+    assert answers()["StartEffect"] == 1
+    lines = refused()
     # Whoever has to find out what became of the effect finds its late receipt.
     [late] = [detail for detail in lines if detail.get("receipt") == {"start": 1}]
     assert (late["effect"], late["to"]) == ("post:1", "chat")

@@ -57,7 +57,7 @@ def test_c32_twenty_producers_and_two_collectors_lose_and_double_nothing(yard: Y
         """25 items of the hot key and 5 of others, each in a transaction of its own."""
         accepted: list[tuple[str, int, int]] = []
         with psycopg.connect(yard.dsn) as connection:
-            begin.wait(20)
+            begin.wait(30)
             for n in range(30):
                 key = HOT if n < 25 else COLD[n % len(COLD)]
                 receipt = app.bulk.enqueue(connection, number * 100 + n, group_key=key)

@@ -129,7 +129,7 @@ def test_c15_sessions_killed_behind_the_pooler_are_an_outage_that_passes(
     worker = pooled_yard.worker()
     with psycopg.connect(empty_database_dsn, autocommit=True) as direct:
         direct.execute(
-            "select pg_terminate_backend(pid) from pg_stat_activity"
+            "select pg_terminate_backend(pid, 30000) from pg_stat_activity"
             " where datname = current_database() and pid <> pg_backend_pid()"
         )
     with psycopg.connect(empty_database_dsn) as caller:
@@ -156,10 +156,10 @@ def test_c19_nothing_listens_behind_a_pooler(pooled: Pooler, empty_database_dsn:
     assert "leasebook wake-up" not in {each.name for each in left}, "it did not wait for ever"
     # Whoever has a connection of its own hears those behind the pooler.
     direct_bell = PostgresWakeup(empty_database_dsn)
-    assert direct_bell.wait(10.0)
+    assert direct_bell.wait(30.0)
     behind = PostgresWakeup(pooled.dsn)
     behind.ring()
-    assert direct_bell.wait(10.0)
+    assert direct_bell.wait(30.0)
     behind.close()
     direct_bell.close()
 
