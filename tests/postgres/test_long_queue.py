@@ -54,7 +54,7 @@ def long_dsn(server_dsn: str) -> Iterator[str]:
     """10 ready, 100,000 delayed, and `DONE` finished jobs whose rows left dead ones behind."""
     name = f"leasebook_test_long_{token_hex(6)}"
     with psycopg.connect(server_dsn, autocommit=True) as admin:
-        admin.execute(f"create database {name}")
+        admin.execute(f"create database {name}".encode())
         dsn = with_database(server_dsn, name)
         try:
             migrate(dsn)
@@ -64,7 +64,7 @@ def long_dsn(server_dsn: str) -> Iterator[str]:
                 connection.execute(FILL_DONE, (DONE,))
             yield dsn
         finally:
-            admin.execute(f"drop database if exists {name} with (force)")
+            admin.execute(f"drop database if exists {name} with (force)".encode())
 
 
 @pytest.mark.case("C22")

@@ -73,6 +73,11 @@ class Yard:
         worker.tells(STARTED)
         return worker
 
+    def beating(self, worker: WorkerProcess) -> None:
+        """Wait until its heartbeat child beats, which starts after it: from then on it renews."""
+        beats = "select beats > 0 from leasebook.workers where id = %s"
+        eventually(lambda: self.sql(beats, worker.id) == [(True,)], f"{worker.name} beats")
+
     def open(self, gate: str) -> None:
         """Let the handlers go on that wait at this gate."""
         (self.folder / gate).touch()

@@ -237,14 +237,16 @@ def resumed_or_uncertain(yard: Yard, receipt: Receipt, point: str) -> None:
 @pytest.mark.acceptance("Q08", "Q11")
 def test_a_stale_owner_is_refused_whatever_it_writes(yard: Yard) -> None:
     """A worker freezes, another gets its jobs, and it goes on with the leases it had."""
+    frozen = yard.worker("--no-death-detection", app=APP)
+    yard.beating(frozen)
     with yard.caller() as caller:
         thread = app.book.enqueue(caller, "stale_thread", {})
         effect = app.book.enqueue(caller, "stale", {})
-    frozen = yard.worker("--no-death-detection", app=APP)
     for each in (thread, effect):
         yard.began(each)
-    frozen.signal(signal.SIGSTOP, heart=True)
     other = yard.worker("--no-death-detection", app=APP)
+    yard.beating(other)
+    frozen.signal(signal.SIGSTOP, heart=True)
     yard.began(thread, 2)
     # The effect in progress is nobody's to repeat.
     assert yard.over(effect).outcome is Outcome.UNCERTAIN

@@ -65,10 +65,12 @@ def test_a_death_is_on_record_whoever_noticed_it(yard: Yard) -> None:
 @pytest.mark.acceptance("E09")
 def test_who_was_taken_for_dead_comes_back_as_another(yard: Yard) -> None:
     frozen = yard.worker()
+    yard.beating(frozen)
     other = yard.worker(*SOON_DEAD)
     first = frozen.id
     frozen.signal(signal.SIGSTOP, heart=True)
     eventually(lambda: yard.audit("worker_died"), "it is taken for dead")
+    assert other.stop() == 0
     frozen.signal(signal.SIGCONT, heart=True)
     eventually(lambda: len(frozen.told(STARTED)) == 2, "it reports for work again")
     workers = on_record(yard).workers

@@ -29,6 +29,7 @@ from tests.plugins.database import assert_lawful
 from tests.support.pgbouncer import Pooler, pgbouncer
 from tests.support.schemas import with_options
 from tests.support.source import TOP
+from tests.support.workers import eventually
 from tests.support.yard import Yard
 from tests.worker import app
 
@@ -78,6 +79,9 @@ def leasebook(dsn: str, *arguments: str) -> Any:
 @pytest.mark.case("C19")
 def test_c19_the_whole_life_behind_a_pooler(pooled_yard: Yard) -> None:
     yard = pooled_yard
+    worker = yard.worker()
+    assert len(worker.told(NOTICE)) == 1
+    yard.beating(worker)
     with yard.caller() as caller:
         plain = [app.quick.enqueue(caller, number) for number in range(60)]
         retried = app.listed.enqueue(caller)
@@ -85,16 +89,15 @@ def test_c19_the_whole_life_behind_a_pooler(pooled_yard: Yard) -> None:
         for number in range(20):
             app.stream.enqueue(caller, number, group_key=f"key {number % 2}")
         late = app.hung.enqueue(caller, "polite")
-        long = app.short_lease.enqueue(caller, "go")
-    worker = yard.worker()
-    assert len(worker.told(NOTICE)) == 1
+        long = app.slow_start.enqueue(caller)
     assert yard.all_over(plain) == {"done": 60}
     yard.began(long)
-    # The heartbeat child renews a lease of 1.2 s through the pooler.
+    # The heartbeat child renews a lease of two seconds through the pooler.
+    eventually(lambda: yard.kinds(long).count("heartbeat") > 1, "it is renewed")
     assert yard.over(retried).outcome == "exhausted"
     assert yard.over(snoozed).outcome == "done"
     assert yard.over(late).outcome == "lost"
-    yard.open("go")
+    yard.open("1")
     assert yard.over(long).outcome == "done"
     assert len(yard.began(long)) == 1
     grouped = {note for effect in yard.effects() if (note := effect.note)}

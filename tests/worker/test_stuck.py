@@ -116,10 +116,11 @@ def test_a11_a_process_that_somebody_stopped_is_overtaken_and_not_killed(yard: Y
 @pytest.mark.case("C05")
 @pytest.mark.parametrize("how", ["awaits", "blocks the loop", "holds the lock"])
 def test_c05_a_run_of_three_leases_is_renewed_and_starts_once(yard: Yard, how: str) -> None:
+    worker, other = yard.worker(app=STUCK), yard.worker(app=STUCK)
+    yard.beating(worker)
+    yard.beating(other)
     with yard.caller() as caller:
         receipt = stuck.book.enqueue(caller, "long_blocks", {"how": how})
-    worker = yard.worker(app=STUCK)
-    other = yard.worker(app=STUCK)
     yard.began(receipt)
     eventually(lambda: yard.kinds(receipt).count("heartbeat") >= 3, "it is renewed again and again")
     yard.open("go")
