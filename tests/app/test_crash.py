@@ -38,6 +38,6 @@ def test_killing_the_enqueuing_process_after_commit_loses_nothing(app: App) -> N
         assert process.stdout is not None
         assert process.stdout.readline() == "committed\n"
         os.kill(process.pid, signal.SIGKILL)
-        process.wait(10)
+        process.wait(30)
     # Three were committed; the fourth was in an open transaction and left no trace.
     assert app.rows() == (3, 3, 0)

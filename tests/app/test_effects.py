@@ -36,7 +36,7 @@ class Hand:
         return self.asked[-1][1]
 
     def wait(self, written: Future[Job]) -> Job:
-        return written.result(10)
+        return written.result(30)
 
     def answer(self) -> None:
         """Settle the newest, as a tick does."""

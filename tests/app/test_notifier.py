@@ -145,7 +145,7 @@ def listening(app: App) -> Generator[Wakeup]:
     """A bell that surely listens: its first ring, of the beginning, is over."""
     bell = app.book.wakeup()
     try:
-        assert bell.wait(10.0)
+        assert bell.wait(30.0)
         yield bell
     finally:
         bell.close()
@@ -169,7 +169,7 @@ def test_workers_are_woken_after_commit_and_not_before(noisy: App) -> None:
             # The savepoint is released; the transaction is not committed.
             assert not bell.wait(0.1)
             assert pending(noisy) == 1
-        assert bell.wait(10.0)
+        assert bell.wait(30.0)
         wait_until(lambda: pending(noisy) == 0, "forgotten")
     engine.dispose()
 
@@ -187,7 +187,7 @@ async def test_asynchronous_callers_ring_too(noisy: App) -> None:
     with listening(noisy) as bell:
         async with await psycopg.AsyncConnection.connect(noisy.dsn) as connection:
             await noisy.publish.enqueue(connection, PAGE)
-        assert bell.wait(10.0)
+        assert bell.wait(30.0)
 
 
 @pytest.mark.case("C16")
@@ -202,6 +202,6 @@ def test_no_callers_transaction_notifies(database_dsn: str) -> None:
             app.add.enqueue_many(connection, [(number,) for number in range(100)])
             app.sync_page.enqueue(connection, PAGE, group_key="a")
         ear.execute("select pg_notify(%s, 'mark')", (name,))
-        heard = [notice.payload for notice in ear.notifies(timeout=10.0, stop_after=1)]
+        heard = [notice.payload for notice in ear.notifies(timeout=30.0, stop_after=1)]
     assert heard == ["mark"]
     assert vars(app.book)["_notifier"] is None

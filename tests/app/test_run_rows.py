@@ -192,7 +192,7 @@ def test_a_fence_waits_for_who_is_ending_the_lease_and_then_refuses(
         with psycopg.connect(app.dsn, autocommit=True) as watcher:
             waiting = (
                 "select from pg_stat_activity where application_name = 'fencing'"
-                " and wait_event_type = 'Lock'"
+                " and datname = current_database() and wait_event_type = 'Lock'"
             )
             while watcher.execute(waiting).fetchone() is None:
                 pass

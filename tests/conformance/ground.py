@@ -17,7 +17,7 @@ from leasebook.projections.status import Summary
 
 Accept = Callable[[Sequence[Order]], Sequence[Receipt]]
 
-WAIT_SECONDS_MAX = 10.0
+WAIT_SECONDS_MAX = 30.0
 
 
 class Ground(Protocol):

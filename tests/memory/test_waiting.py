@@ -37,7 +37,7 @@ def clock() -> Clock:
 
 @pytest.fixture
 def database(clock: Clock) -> MemoryDatabase:
-    return MemoryDatabase(clock, lock_timeout=5)
+    return MemoryDatabase(clock, lock_timeout=30)
 
 
 @pytest.fixture
@@ -116,7 +116,7 @@ def test_a_scheduler_is_asked_instead(
 
 def test_between_threads_a_deadlock_ends_one_of_two(database: MemoryDatabase) -> None:
     jobs = enqueue(database, 1, 2)
-    both_hold = Barrier(2, timeout=5)
+    both_hold = Barrier(2, timeout=30)
     errors: list[str] = []
 
     def work(mine: Job, theirs: Job) -> None:
@@ -132,7 +132,7 @@ def test_between_threads_a_deadlock_ends_one_of_two(database: MemoryDatabase) ->
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(10)
+        thread.join(30)
     [error] = errors
     assert error.startswith("deadlock")
     assert database.waiting() == 0
@@ -147,18 +147,18 @@ def test_between_threads_a_lock_is_waited_for_only_so_long(clock: Clock) -> None
         with MemoryStore.on(database).transaction() as transaction:
             transaction.append([leased(job)])
             held.set()
-            answered.wait(5)
+            answered.wait(30)
 
     holder = Thread(target=hold)
     holder.start()
-    assert held.wait(5)
+    assert held.wait(30)
     with (
         pytest.raises(StoreUnavailable, match="lock time-out"),
         MemoryStore.on(database).transaction() as transaction,
     ):
         transaction.append([leased(job, "w2")])
     answered.set()
-    holder.join(5)
+    holder.join(30)
     with MemoryStore.on(database).transaction() as transaction:
         assert [each.lease.worker for each in transaction.leased_by("w1", 9) if each.lease] == [
             "w1"
@@ -183,7 +183,7 @@ def test_threads_share_a_queue_and_start_each_job_once(database: MemoryDatabase)
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(20)
+        thread.join(30)
     assert sorted(started) == [job.id for job in jobs]
 
 

@@ -8,6 +8,7 @@ fixture ``beside`` gives what it said once it has ended.
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -77,8 +78,8 @@ def beside(request: pytest.FixtureRequest) -> Callable[[], Said]:
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """Nobody waits for them any more."""
+    """Nobody waits for them any more, nor for the processes that they have started."""
     for process in config.stash.get(RUNNING, NONE).values():
         if process.poll() is None:
-            process.kill()
+            os.killpg(process.pid, signal.SIGKILL)
             process.wait()

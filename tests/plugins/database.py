@@ -1,8 +1,9 @@
 """A throwaway PostgreSQL for tests, and a fresh, migrated database for each test.
 
 The server is the first of these: `LEASEBOOK_TEST_DSN`; a container, when a Docker engine answers
-(image `LEASEBOOK_TEST_IMAGE`); the embedded server. `LEASEBOOK_TEST_SERVER` (dsn, docker or
-embedded) insists on one. A test that needs a server never skips: without one it is an error that
+(image `LEASEBOOK_TEST_IMAGE`); the embedded server. `LEASEBOOK_TEST_SERVER` (dsn, docker, embedded
+or system) insists on one; system is an embedded server of the newest programs that the system's
+packages have installed. A test that needs a server never skips: without one it is an error that
 says what to do.
 """
 
@@ -28,7 +29,7 @@ from psycopg.conninfo import conninfo_to_dict
 
 from leasebook.infra.postgres.reader import PostgresReader
 from leasebook.infra.postgres.schema.migrate import migrate
-from leasebook.infra.postgres.server import ServerError, embedded_server
+from leasebook.infra.postgres.server import ServerError, binaries, embedded_server
 from leasebook.projections.check import check
 from tests.support.servers import Outside
 
@@ -41,7 +42,7 @@ MEMORY = Path("/dev/shm")
 MEMORY_BYTES_MIN = 4_000_000_000
 LEFT_SECONDS = 600
 IMAGE_DEFAULT = "postgres:17"
-KINDS = ("dsn", "docker", "embedded")
+KINDS = ("dsn", "docker", "embedded", "system")
 REMEDY = (
     "Set LEASEBOOK_TEST_DSN to a PostgreSQL whose role may create databases, or start Docker"
     " (image: LEASEBOOK_TEST_IMAGE), or install the embedded server:"
@@ -58,7 +59,7 @@ class NoTestServer(Exception):
 
 
 def chosen_kind() -> str:
-    """Which server the tests use: dsn, docker or embedded."""
+    """Which server the tests use: one of `KINDS`, if nobody insists on what there is not."""
     insisted = os.environ.get("LEASEBOOK_TEST_SERVER", "")
     if insisted:
         return insisted
@@ -102,7 +103,12 @@ def server_dsn(pytestconfig: pytest.Config) -> Iterator[str]:
         case "docker":
             yield from _docker()
         case "embedded":
-            yield from _embedded()
+            yield from _embedded(None)
+        case "system":
+            if not (folders := binaries.system_folders()):
+                seen = f"LEASEBOOK_TEST_SERVER is system and {binaries.SYSTEM_FOLDER} is empty"
+                raise NoTestServer(seen)
+            yield from _embedded(folders[0])
         case other:
             raise NoTestServer(f"LEASEBOOK_TEST_SERVER is {other!r}, not one of {KINDS}")
 
@@ -128,12 +134,14 @@ def _postgres_containers() -> Any:
         return import_module("testcontainers.postgres")
 
 
-def _embedded() -> Iterator[str]:
+def _embedded(programs: Path | None) -> Iterator[str]:
     folder = Path(tempfile.mkdtemp(prefix=FOLDER_PREFIX, dir=_fastest_place()))
     # Nobody needs this cluster after a crash of the machine.
     settings = {"fsync": "off", "max_connections": "200", "max_wal_size": "256MB"}
     try:
-        with embedded_server(folder, settings=settings, linger_seconds=0) as lease:
+        with embedded_server(
+            folder, settings=settings, linger_seconds=0, programs=programs
+        ) as lease:
             yield lease.dsn
     except ServerError as error:
         raise NoTestServer(f"the embedded server does not start: {error}") from error

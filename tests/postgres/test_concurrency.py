@@ -20,7 +20,7 @@ from leasebook.infra.ports import Claim
 from leasebook.infra.postgres.store import PostgresStore
 from leasebook.projections.row import FORMAT
 
-WAIT_SECONDS = 20.0
+WAIT_SECONDS = 30.0
 
 
 def job_id(number: int) -> UUID:

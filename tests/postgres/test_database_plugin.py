@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import psycopg
 import pytest
 from psycopg.conninfo import conninfo_to_dict
 
+from leasebook.infra.postgres.server import binaries
 from tests.plugins import database
 from tests.plugins.database import chosen_kind, with_database
 
@@ -44,6 +47,7 @@ def test_the_order_of_choice(monkeypatch: pytest.MonkeyPatch) -> None:
         ("LEASEBOOK_TEST_DSN", "host=/nowhere connect_timeout=1", "does not answer"),
         ("LEASEBOOK_TEST_SERVER", "docker", "does not start"),
         ("LEASEBOOK_TEST_SERVER", "sqlite", "'sqlite', not one of"),
+        ("LEASEBOOK_TEST_SERVER", "system", "is system and /nowhere is empty"),
     ],
 )
 def test_without_a_server_it_is_an_error_and_no_skip(
@@ -52,6 +56,7 @@ def test_without_a_server_it_is_an_error_and_no_skip(
     for other in ("LEASEBOOK_TEST_DSN", "LEASEBOOK_TEST_SERVER"):
         monkeypatch.delenv(other, raising=False)
     monkeypatch.setenv(name, value)
+    monkeypatch.setattr(binaries, "SYSTEM_FOLDER", Path("/nowhere"))
     # Nobody listens there.
     monkeypatch.setenv("DOCKER_HOST", f"unix://{pytester.path}/docker.sock")
     pytester.makepyfile("def test_it(_admin):\n    assert _admin\n")

@@ -26,7 +26,7 @@ do $$ begin
     end loop;
 end $$
 """
-DEADLINE_SECONDS = 20.0
+DEADLINE_SECONDS = 30.0
 
 
 def found(facts: Facts) -> dict[str, Finding]:

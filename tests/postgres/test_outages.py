@@ -58,7 +58,9 @@ def gone(dsn: str, name: str = NAME) -> bool:
     with psycopg.connect(dsn, autocommit=True) as connection:
         while monotonic() < give_up:
             found = connection.execute(
-                "select from pg_stat_activity where application_name = %s", (name,)
+                "select from pg_stat_activity"
+                " where application_name = %s and datname = current_database()",
+                (name,),
             )
             if found.fetchone() is None:
                 return True
@@ -189,7 +191,7 @@ def test_a_statement_ends(database_dsn: str) -> None:
 
 
 def test_an_idle_transaction_is_ended_by_the_server(database_dsn: str) -> None:
-    settings = Settings(idle_seconds=0.05)
+    settings = Settings(idle_seconds=0.5)
     store = PostgresStore(database_dsn, application_name=NAME, settings=settings)
 
     def idle() -> None:

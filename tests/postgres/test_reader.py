@@ -190,7 +190,7 @@ def test_a_lost_connection_is_made_anew(reader: PostgresReader, database_dsn: st
     reader.stats()
     with psycopg.connect(database_dsn, autocommit=True) as other:
         other.execute(
-            "select pg_terminate_backend(pid) from pg_stat_activity"
+            "select pg_terminate_backend(pid, 30000) from pg_stat_activity"
             " where datname = current_database() and application_name = 'leasebook reader'"
         )
     with pytest.raises(StoreUnavailable):

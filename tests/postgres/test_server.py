@@ -21,7 +21,7 @@ from leasebook.infra.postgres.server import (
     embedded_server,
 )
 from leasebook.infra.postgres.server.account import Account
-from leasebook.infra.postgres.server.binaries import Binaries, find_binaries
+from leasebook.infra.postgres.server.binaries import Binaries, find_binaries, system_folders
 from tests.support.servers import Outside, UserProcess, answers
 
 NOBODY = 65534
@@ -247,6 +247,31 @@ def test_no_binaries_says_what_to_install(tmp_path: Path, monkeypatch: pytest.Mo
         find_binaries()
     assert caught.value.code == "no_binaries"
     assert f"{broken}: postgres does not run: libz.so.1: missing" in str(caught.value)
+
+
+def test_programs_that_are_given_are_not_looked_for(tmp_path: Path, outside: Outside) -> None:
+    given = fake_wheel(tmp_path, "given", "echo 'postgres (PostgreSQL) 17.4'; exit 1")
+    with pytest.raises(ServerError, match=f"programs in {given}: postgres does not run") as caught:
+        embedded_server(outside.data_dir, programs=given)
+    assert caught.value.code == "no_binaries"
+    with embedded_server(
+        outside.data_dir,
+        settings={"fsync": "off"},
+        linger_seconds=0,
+        programs=find_binaries().folder,
+    ) as server:
+        assert (server.major, server.source) == (find_binaries().major, "given")
+        assert answers(server.dsn)
+
+
+def test_the_newest_of_the_systems_versions_comes_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("leasebook.infra.postgres.server.binaries.SYSTEM_FOLDER", tmp_path)
+    assert system_folders() == []
+    for version in ("9.6", "17", "15"):
+        (tmp_path / version / "bin").mkdir(parents=True)
+    assert [folder.parent.name for folder in system_folders()] == ["17", "15", "9.6"]
 
 
 def test_the_data_folder_follows_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from time import monotonic
 
 import psycopg
 import pytest
@@ -16,7 +15,7 @@ from leasebook.infra.postgres.wakeup import PostgresWakeup, channel
 from .test_outages import kill
 
 NAME = "leasebook listener"
-SOON = 10.0
+SOON = 30.0
 AT_ONCE = 0.0
 
 
@@ -60,11 +59,10 @@ def test_another_schema_is_another_bell(database_dsn: str, listener: PostgresWak
 def test_c15_a_killed_listener_hears_again(database_dsn: str, listener: PostgresWakeup) -> None:
     assert kill(database_dsn, NAME) == 1
     assert listener.wait(SOON), "it rings by itself after a loss, for what it may have missed"
+    assert not listener.wait(AT_ONCE), "once"
     ringer = PostgresWakeup(database_dsn)
-    began = monotonic()
     ringer.ring()
     assert listener.wait(SOON)
-    assert monotonic() - began < 1.0
     ringer.close()
 
 
@@ -84,7 +82,7 @@ def test_the_listener_holds_no_transaction(database_dsn: str, listener: Postgres
     with psycopg.connect(database_dsn, autocommit=True) as connection:
         rows = connection.execute(
             "select state, backend_xmin, xact_start from pg_stat_activity"
-            " where application_name = %s",
+            " where application_name = %s and datname = current_database()",
             (NAME,),
         ).fetchall()
     assert rows == [("idle", None, None)]

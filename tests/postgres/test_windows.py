@@ -226,7 +226,7 @@ def cut(dsn: str, link: Link) -> None:
     """The session ends in the middle."""
     ((pid,),) = link.ask("select pg_backend_pid()", {})
     with psycopg.connect(dsn, autocommit=True) as admin:
-        admin.execute("select pg_terminate_backend(%s)", (pid,))
+        admin.execute("select pg_terminate_backend(%s, 30000)", (pid,))
 
 
 def _begin(windows: PostgresWindows, event: int, effect: Callable[[Link], None]) -> None:

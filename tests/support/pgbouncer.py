@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import pwd
 import shutil
-import socket
 import subprocess
 import tempfile
 from collections.abc import Generator
@@ -25,14 +24,16 @@ from tests.support.source import TOP
 from tests.support.workers import eventually
 
 STOP_SECONDS = 10.0
+#: The name of a socket in a folder of its own, so that nobody else can have it.
+PORT = 6432
 
 CONFIG = """
 [databases]
 * = {target}
 [pgbouncer]
-listen_addr = 127.0.0.1
+listen_addr =
 listen_port = {port}
-unix_socket_dir =
+unix_socket_dir = {folder}
 auth_type = any
 pool_mode = transaction
 default_pool_size = 12
@@ -76,10 +77,9 @@ def pgbouncer(dsn: str) -> Generator[Pooler]:
     parts = {name: str(value) for name, value in conninfo_to_dict(dsn).items() if value}
     target = {name: parts[name] for name in ("host", "port", "user", "password") if name in parts}
     folder = Path(tempfile.mkdtemp(prefix="leasebook-test-pooler-"))
-    port = _free_port()
     config = folder / "ini"
     told = " ".join(f"{name}='{value}'" for name, value in target.items())
-    config.write_text(CONFIG.format(target=told, port=port, folder=folder), "utf-8")
+    config.write_text(CONFIG.format(target=told, port=PORT, folder=folder), "utf-8")
     process = subprocess.Popen(
         [*_as_user(folder), program, "-q", str(config)],
         stdin=subprocess.DEVNULL,
@@ -87,7 +87,7 @@ def pgbouncer(dsn: str) -> Generator[Pooler]:
         stderr=subprocess.DEVNULL,
     )
     through = make_conninfo(
-        host="127.0.0.1", port=port, dbname=parts.get("dbname"), user=parts.get("user")
+        host=str(folder), port=PORT, dbname=parts.get("dbname"), user=parts.get("user")
     )
     try:
         eventually(lambda: _answers(through, process), "PgBouncer answers")
@@ -111,11 +111,6 @@ def _as_user(folder: Path) -> tuple[str, ...]:
     nobody = pwd.getpwnam("nobody")
     os.chown(folder, nobody.pw_uid, nobody.pw_gid)
     return ("setpriv", f"--reuid={nobody.pw_uid}", f"--regid={nobody.pw_gid}", "--clear-groups")
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as door:
-        return int(door.getsockname()[1])
 
 
 def _answers(dsn: str, process: subprocess.Popen[bytes]) -> bool:

@@ -30,8 +30,11 @@ create table if not exists effects (
     id bigint generated always as identity, job_id uuid, start bigint, pid bigint, note text,
     at timestamptz default clock_timestamp())
 """
-#: Short paces, so that tests are quick; a test that wants others gives them after.
-PACES = ("--poll", "0.2", "--heartbeat", "0.25", "--dead-after", "1.0")
+#: Short paces, so that tests are quick; a test that wants others gives them after.  Nobody is taken
+#: for dead by others: on a busy machine a heartbeat child may need seconds for its start.
+PACES = ("--poll", "0.2", "--heartbeat", "0.25", "--dead-after", "60")
+#: For the survivor, when a worker dies together with its heartbeat child.
+SOON_DEAD = ("--dead-after", "1.0")
 
 
 @frozen
@@ -69,6 +72,11 @@ class Yard:
         worker = self.start(*options, name=name, app=app)
         worker.tells(STARTED)
         return worker
+
+    def beating(self, worker: WorkerProcess) -> None:
+        """Wait until its heartbeat child beats, which starts after it: from then on it renews."""
+        beats = "select beats > 0 from leasebook.workers where id = %s"
+        eventually(lambda: self.sql(beats, worker.id) == [(True,)], f"{worker.name} beats")
 
     def open(self, gate: str) -> None:
         """Let the handlers go on that wait at this gate."""

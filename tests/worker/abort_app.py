@@ -44,19 +44,19 @@ async def short_lease(run: Run, gate: str) -> None:
     await passed(gate)
 
 
-@book.job(on_expired="abort", timeout=0.6)
+@book.job(on_expired="abort", timeout=1.0)
 async def hung(run: Run) -> None:
     effect(run)
     await asyncio.sleep(3600)
 
 
-@book.job(on_expired="abort", timeout=0.6)
+@book.job(on_expired="abort", timeout=1.0)
 def hung_thread(run: Run) -> None:
     effect(run)
     wait_at("never")
 
 
-@book.job(on_expired="abort", timeout=0.6, executor="process")
+@book.job(on_expired="abort", timeout=4, executor="process")
 def hung_process(run: Run) -> None:
     effect(run)
     wait_at("never")

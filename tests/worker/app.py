@@ -284,7 +284,7 @@ async def forks(run: Run, gate: str) -> None:
     await passed(gate)
 
 
-@book.job(retry=Retry(2, delay=60), lease=1)
+@book.job(retry=Retry(2, delay=60), lease=2)
 async def slow_start(run: Run) -> str:
     """Waits at the gate that bears the number of its start."""
     effect(run)
@@ -292,7 +292,7 @@ async def slow_start(run: Run) -> str:
     return f"start {run.start}"
 
 
-@book.job(retry=Retry(2, delay=60), lease=1)
+@book.job(retry=Retry(2, delay=60), lease=2)
 def slow_start_thread(run: Run) -> str:
     effect(run)
     wait_at(str(run.start))
@@ -324,7 +324,7 @@ async def strict_group(run: Run, items: list[int]) -> None:
     effect(run, "never")
 
 
-@book.job(retry=Retry(3, delay=60), lease=0.4)
+@book.job(retry=Retry(3, delay=60), lease=2)
 async def brief(n: int) -> None:
     """Nothing that a crash of the server could disturb."""
 

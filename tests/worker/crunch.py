@@ -38,7 +38,7 @@ def total(run: Run, items: list[int]) -> int:
     return sum(items)
 
 
-@book.job(executor="process", retry=Retry(2, delay=0.1), timeout=2.0)
+@book.job(executor="process", retry=Retry(2, delay=0.1), timeout=4.0)
 def crunches(run: Run, how: str) -> str:
     """Does what it should not on its first start."""
     effect(run)

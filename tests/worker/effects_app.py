@@ -182,7 +182,7 @@ def once_thread(run: Run) -> Any:
     return receipt
 
 
-@book.job(retry=Retry(2, delay=60), lease=1)
+@book.job(retry=Retry(2, delay=60), lease=2)
 async def stale(run: Run) -> str:
     """Waits at the gate of its start inside of an effect, and tells what its writes met."""
     met: list[str] = []
@@ -197,7 +197,7 @@ async def stale(run: Run) -> str:
     return ",".join(met)
 
 
-@book.job(retry=Retry(2, delay=60), lease=1)
+@book.job(retry=Retry(2, delay=60), lease=2)
 def stale_thread(run: Run) -> str:
     outside(run)
     wait_at(str(run.start))

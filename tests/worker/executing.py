@@ -15,7 +15,7 @@ from leasebook.infra.worker.executor import Executor
 
 from .ticking import due, leased, ticker
 
-BEGIN = 0.2
+BEGIN = 20.0
 
 
 def lease(database: MemoryDatabase, count: int = 1, timeout: float = 600) -> list[Job]:
@@ -35,7 +35,7 @@ def executor(bell: Bell, handler: Callable[..., object]) -> Executor:
 async def reports(bell: Bell, count: int) -> list[Report]:
     """Wait for so many reports."""
     found: list[Report] = []
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 30
     while len(found) < count:
         assert time.monotonic() < deadline, found
         found += [each for each in bell.take()[0] if isinstance(each, Report)]

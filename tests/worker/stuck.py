@@ -12,7 +12,7 @@ from leasebook import Book, Retry, Run
 from tests.worker.app import effect, passed, wait_at
 
 book = Book()
-SECONDS = 3
+LEASE_SECONDS = 2
 #: Foreign code that is called without letting go of Python's global lock.
 GREEDY = ctypes.PyDLL(None)
 
@@ -46,7 +46,7 @@ def get_stuck(how: str) -> None:
             GREEDY.sleep(3600)
 
 
-@book.job(retry=Retry(2, delay=0.1), timeout=0.6)
+@book.job(retry=Retry(2, delay=0.1), timeout=1.5)
 async def blocks(run: Run, how: str) -> str:
     """Gets stuck on its first start."""
     effect(run)
@@ -55,7 +55,7 @@ async def blocks(run: Run, how: str) -> str:
     return f"start {run.start}"
 
 
-@book.job(retry=Retry(2, delay=0.1), timeout=0.6)
+@book.job(retry=Retry(2, delay=0.1), timeout=1.5)
 def blocks_thread(run: Run, how: str) -> str:
     effect(run)
     if run.start == 1:
@@ -63,7 +63,7 @@ def blocks_thread(run: Run, how: str) -> str:
     return f"start {run.start}"
 
 
-@book.job(retry=Retry(2, delay=0.1), timeout=0.6)
+@book.job(retry=Retry(2, delay=0.1), timeout=1.5)
 async def hangs(run: Run, how: str) -> str:
     effect(run)
     while run.start == 1:
@@ -75,14 +75,14 @@ async def hangs(run: Run, how: str) -> str:
     return f"start {run.start}"
 
 
-@book.job(retry=Retry(0), timeout=60, lease=1)
+@book.job(retry=Retry(0), timeout=60, lease=LEASE_SECONDS)
 async def long_blocks(run: Run, how: str) -> str:
     """Three times its lease, alive and well, and nobody else of this process can tell."""
     effect(run)
     if how == "blocks the loop":
         wait_at("go")
     elif how == "holds the lock":
-        GREEDY.sleep(SECONDS)
+        GREEDY.sleep(3 * LEASE_SECONDS)
     else:
         await passed("go")
     return str(os.getpid())

@@ -12,7 +12,7 @@ from leasebook.domain.values import Outcome
 from leasebook.infra.caller_ports import Receipt
 from leasebook.infra.worker.logs import ABORTED, IMPORTANT
 from tests.support.workers import WorkerProcess, eventually
-from tests.support.yard import Yard
+from tests.support.yard import SOON_DEAD, Yard
 from tests.worker import abort_app
 
 APP = "tests.worker.abort_app:book"
@@ -71,7 +71,7 @@ def test_p06_a_killed_worker_aborts_its_run(yard: Yard, name: str, heart: bool) 
     first = worker(yard)
     yard.began(receipt)
     first.kill(heart=heart)
-    worker(yard)
+    worker(yard, *SOON_DEAD)
     assert_aborted(yard, receipt, "its worker died")
     nobody_runs_it_again(yard, receipt)
 

@@ -237,14 +237,16 @@ def resumed_or_uncertain(yard: Yard, receipt: Receipt, point: str) -> None:
 @pytest.mark.acceptance("Q08", "Q11")
 def test_a_stale_owner_is_refused_whatever_it_writes(yard: Yard) -> None:
     """A worker freezes, another gets its jobs, and it goes on with the leases it had."""
+    frozen = yard.worker("--no-death-detection", app=APP)
+    yard.beating(frozen)
     with yard.caller() as caller:
         thread = app.book.enqueue(caller, "stale_thread", {})
         effect = app.book.enqueue(caller, "stale", {})
-    frozen = yard.worker("--no-death-detection", app=APP)
     for each in (thread, effect):
         yard.began(each)
-    frozen.signal(signal.SIGSTOP, heart=True)
     other = yard.worker("--no-death-detection", app=APP)
+    yard.beating(other)
+    frozen.signal(signal.SIGSTOP, heart=True)
     yard.began(thread, 2)
     # The effect in progress is nobody's to repeat.
     assert yard.over(effect).outcome is Outcome.UNCERTAIN
@@ -256,10 +258,16 @@ def test_a_stale_owner_is_refused_whatever_it_writes(yard: Yard) -> None:
     assert told == {"posted", "effect snapshot fence mutation complete"}
     yard.open("2")
     assert yard.over(thread).outcome is Outcome.DONE
-    lines = [detail for _, _, detail in yard.audit("late_write_refused")]
-    answers = Counter(detail["answer"] for detail in lines)
-    assert answers["StartEffect"] == 1
-    assert answers["CompleteEffect"] == 2
+
+    def refused() -> list[Any]:
+        return [detail for _, _, detail in yard.audit("late_write_refused")]
+
+    def answers() -> Counter[str]:
+        return Counter(detail["answer"] for detail in refused())
+
+    eventually(lambda: answers()["CompleteEffect"] == 2, "both of its receipts are refused")
+    assert answers()["StartEffect"] == 1
+    lines = refused()
     # Whoever has to find out what became of the effect finds its late receipt.
     [late] = [detail for detail in lines if detail.get("receipt") == {"start": 1}]
     assert (late["effect"], late["to"]) == ("post:1", "chat")

@@ -114,4 +114,5 @@ def test_no_text_makes_the_search_for_secrets_slow(unit: str) -> None:
     text = unit * (1_000_000 // len(unit))
     began = time.process_time()
     describe(ValueError(text))
-    assert time.process_time() - began < 0.2
+    # (A search that looks at every two places of it takes hours.)
+    assert time.process_time() - began < 5.0

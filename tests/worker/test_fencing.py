@@ -17,12 +17,14 @@ from tests.worker import app
 @pytest.mark.case("C04")
 @pytest.mark.parametrize("handler", ["slow_start", "slow_start_thread"])
 def test_c04_a_frozen_worker_thaws_and_its_late_result_is_refused(yard: Yard, handler: str) -> None:
+    frozen = yard.worker("--no-death-detection")
+    yard.beating(frozen)
     with yard.caller() as caller:
         receipt = app.book.enqueue(caller, handler, {})
-    frozen = yard.worker("--no-death-detection")
     yard.began(receipt)
-    frozen.signal(signal.SIGSTOP, heart=True)
     other = yard.worker("--no-death-detection")
+    yard.beating(other)
+    frozen.signal(signal.SIGSTOP, heart=True)
     yard.began(receipt, 2)
     # The frozen handler goes on first, while the new run is still at work.
     yard.open("1")

@@ -21,7 +21,7 @@ from leasebook.infra.worker.outage import Outage
 from leasebook.infra.worker.settings import WorkerSettings
 from leasebook.infra.worker.settling import Settling
 from tests.conformance.making import interrupt
-from tests.support.workers import eventually
+from tests.support.workers import DEADLINE_SECONDS, eventually
 
 from .ticking import SETTINGS, W1, due, kinds, ticker
 
@@ -81,7 +81,7 @@ class Turning:
 
     def stop(self) -> None:
         self.loop.stop()
-        self._thread.join(10)
+        self._thread.join(DEADLINE_SECONDS)
         assert not self._thread.is_alive()
 
     def _bury(self) -> str:
@@ -229,9 +229,7 @@ def test_a_stop_without_a_store_is_bounded(
         due(turning.store, 1)
         database.on_step(away_from("claim"))
         eventually(lambda: turning.loop.ticker.in_doubt, "a tick has failed")
-        began = time.monotonic()
-        turning.stop()
-        assert time.monotonic() - began < QUICK.settle + 2
+        turning.stop()  # It gives up the store, long before this gives up the loop.
         assert not turning.loop.settled
     assert "stop gave up on unsettled runs" in events(caplog)
 
@@ -264,7 +262,7 @@ def test_what_is_due_and_cannot_be_had_is_asked_for_less_and_less(
         began = time.monotonic()
         eventually(lambda: time.monotonic() - began > 1.5, "a while")
         # Looks and claims: at 0, 50, 150, 350, 750 ms, and then each poll.
-        assert questions.count("claim") <= 8
+        assert questions.count("claim") <= 6 + (time.monotonic() - began) / 0.8
         holder.rollback()
         eventually(lambda: kinds(turning.store, job)[-1] == "completed", "it runs when it is free")
 
@@ -272,10 +270,8 @@ def test_what_is_due_and_cannot_be_had_is_asked_for_less_and_less(
 def test_a_suspect_that_ends_makes_room_for_the_next_at_once(database: MemoryDatabase) -> None:
     store = MemoryStore.on(database)
     jobs = [interrupt(store, job) for job in due(store, 30)]
-    with Turning(database, evolve(SETTINGS, poll=5.0)) as turning:
-        began = time.monotonic()
-        eventually(lambda: len(turning.hands.started) == len(jobs), "all have run")
-        assert time.monotonic() - began < 5.0
+    with Turning(database, evolve(SETTINGS, poll=600.0)) as turning:
+        eventually(lambda: len(turning.hands.started) == len(jobs), "all have run, without a poll")
 
 
 def test_a_drain_is_over_only_when_nothing_is_due_running_or_unsaid(

@@ -12,7 +12,7 @@ from leasebook.infra.memory import MemoryDatabase
 from leasebook.infra.worker.answers import NEVER_STARTED, Broke, GaveBack
 from leasebook.infra.worker.bell import Bell
 
-from .executing import answers, executor, lease
+from .executing import BEGIN, answers, executor, lease
 
 
 async def test_what_a_stop_finds_not_begun_is_given_back_as_never_started(
@@ -49,7 +49,7 @@ async def test_a_run_that_a_blocked_loop_kept_from_beginning_has_not_run_over(
     one.start(lease(database, timeout=0.1))
     await asyncio.sleep(0)
     assert one.live == 1
-    [back] = one.not_begun(time.monotonic() + 10)
+    [back] = one.not_begun(time.monotonic() + BEGIN)
     assert back.answer == NEVER_STARTED
     await asyncio.sleep(0.02)
     assert (ran, bell.take()) == ([], ([], False))

@@ -9,7 +9,7 @@ import pytest
 from leasebook.infra.postgres.history import PostgresHistory
 from leasebook.projections.replay.facts import Facts, gather
 from tests.support.workers import STARTED, eventually
-from tests.support.yard import Yard
+from tests.support.yard import SOON_DEAD, Yard
 from tests.worker import app
 
 
@@ -48,7 +48,7 @@ def test_a_death_is_on_record_whoever_noticed_it(yard: Yard) -> None:
     alone.kill()
     together.kill(heart=True)
     eventually(lambda: len(yard.audit("worker_died")) == 1, "its own child tells of one")
-    third = yard.worker()
+    third = yard.worker(*SOON_DEAD)
     eventually(lambda: len(yard.audit("worker_died")) == 2, "another worker tells of the other")
     noticed = {dead: detail["noticed_by"] for _, dead, detail in yard.audit("worker_died")}
     assert noticed == {alone.id: alone.id, together.id: third.id}
@@ -65,10 +65,12 @@ def test_a_death_is_on_record_whoever_noticed_it(yard: Yard) -> None:
 @pytest.mark.acceptance("E09")
 def test_who_was_taken_for_dead_comes_back_as_another(yard: Yard) -> None:
     frozen = yard.worker()
-    other = yard.worker()
+    yard.beating(frozen)
+    other = yard.worker(*SOON_DEAD)
     first = frozen.id
     frozen.signal(signal.SIGSTOP, heart=True)
     eventually(lambda: yard.audit("worker_died"), "it is taken for dead")
+    assert other.stop() == 0
     frozen.signal(signal.SIGCONT, heart=True)
     eventually(lambda: len(frozen.told(STARTED)) == 2, "it reports for work again")
     workers = on_record(yard).workers

@@ -24,7 +24,7 @@ from leasebook.infra.postgres.transaction import PostgresTransaction
 from leasebook.infra.worker.expiry import sweep
 from tests.plugins.database import assert_lawful
 from tests.support.servers import Outside, answers
-from tests.support.workers import eventually
+from tests.support.workers import DEADLINE_SECONDS, eventually
 from tests.support.yard import Yard
 from tests.worker import app
 
@@ -150,7 +150,7 @@ def test_a_stop_while_the_database_is_away_ends_and_the_work_is_found_again(
     worker.tells("store unavailable")
     worker.signal(signal.SIGTERM)
     # Grace, five seconds to cancel and five to settle: nobody can be told how the run ended.
-    assert worker.ended(20) == 3
+    assert worker.ended() == 3
     worker.tells("worker stopped with unsettled runs")
     server.up()
     # Its heartbeat child stayed behind for this, and ends the lease.
@@ -167,7 +167,7 @@ def test_an_idle_worker_stops_soon_while_the_database_is_away(
     server.down()
     worker.tells("store unavailable")
     worker.signal(signal.SIGTERM)
-    worker.ended(15)
+    worker.ended()
 
 
 @pytest.mark.case("C11")
@@ -182,16 +182,16 @@ def test_c11_a_restart_in_the_middle_of_a_sweep_drops_nothing(
 
     def halt() -> None:
         held.set()
-        assert go_on.wait(20)
+        assert go_on.wait(DEADLINE_SECONDS)
 
     store.halt = halt
     with ThreadPoolExecutor(1) as pool:
         broken = pool.submit(sweep, store, 1000)
-        assert held.wait(20)
+        assert held.wait(DEADLINE_SECONDS)
         server.crash()
         go_on.set()
         with pytest.raises(StoreUnavailable):
-            broken.result(30)
+            broken.result(DEADLINE_SECONDS)
     store.close()
     assert expired(yard) == 0
     for _ in range(2):

@@ -29,7 +29,7 @@ def test_a_ring_is_never_lost_between_look_and_reset() -> None:
         for _ in range(2_000):
             heard.clear()
             bell.ring()
-            assert heard.wait(10)
+            assert heard.wait(30)
 
     thread = Thread(target=ring)
     thread.start()
@@ -44,7 +44,7 @@ def test_threads_are_used_again_and_grow_as_needed() -> None:
     threads, both = HandlerThreads(), Barrier(3)
 
     def meet() -> None:
-        both.wait(10)
+        both.wait(30)
 
     for _ in range(2):
         threads.submit(meet)
@@ -59,7 +59,7 @@ def test_threads_are_used_again_and_grow_as_needed() -> None:
     for _ in range(5):
         done.clear()
         threads.submit(note)
-        assert done.wait(10)
+        assert done.wait(30)
     assert set(names) <= {f"leasebook-handler-{n}" for n in (1, 2, 3)}
     threads.close()
 
@@ -104,7 +104,7 @@ async def test_a_run_past_its_time_out_is_reported_at_once_and_its_result_later(
 
     def work(run: Run, n: int) -> str:
         runs.append(run)
-        gate.wait(10)
+        gate.wait(30)
         return "late"
 
     bell = Bell()

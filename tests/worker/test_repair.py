@@ -47,8 +47,8 @@ list(repair(PostgresClaimTable(sys.argv[1], chunk_events=50), told))
 def test_nothing_is_lost_or_done_twice_while_rows_are_mended(yard: Yard) -> None:
     """A row only ever comes back as its stream has it: no job runs that would not have run."""
     receipts: list[UUID] = []
-    yard.worker("--concurrency", "4", "--dead-after", "60")
-    yard.worker("--concurrency", "4", "--dead-after", "60")
+    yard.worker("--concurrency", "4")
+    yard.worker("--concurrency", "4")
     mended = 0
     with closing(PostgresClaimTable(yard.dsn, chunk_events=CHUNK_EVENTS)) as table:
         for number in range(ROUNDS):

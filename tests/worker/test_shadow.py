@@ -86,7 +86,7 @@ def test_nothing_is_lost_or_done_twice_while_the_table_is_swapped(yard: Yard) ->
     """Workers and producers keep their sessions, and the statements they have prepared."""
     _fill(yard)
     for _ in range(2):
-        yard.worker("--concurrency", "4", "--dead-after", "60")
+        yard.worker("--concurrency", "4")
     stop, waits = Event(), list[float]()
     with ThreadPoolExecutor(PRODUCERS) as threads, closing(PostgresShadow(yard.dsn)) as shadow:
         producers = [threads.submit(_produce, yard, stop, waits) for _ in range(PRODUCERS)]

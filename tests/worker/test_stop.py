@@ -140,7 +140,7 @@ def test_a13_a_stop_is_over_in_time_although_a_handler_blocks_the_loop(yard: Yar
     worker.signal(signal.SIGTERM)
     eventually(lambda: not pending(worker.pid), "the signal has arrived")
     worker.signal(signal.SIGTERM)
-    assert worker.ended(WorkerSettings().stop_now_seconds + 5) == -signal.SIGALRM
+    assert worker.ended() == -signal.SIGALRM
     eventually(lambda: yard.kinds(receipt)[-1] == "lease_expired", "the lease is ended")
 
 

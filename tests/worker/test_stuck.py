@@ -14,7 +14,7 @@ from leasebook.domain.events import LeaseExpired
 from leasebook.domain.values import ExpiryCause
 from leasebook.infra.caller_ports import Receipt
 from tests.support.workers import WorkerProcess, eventually, running
-from tests.support.yard import Yard
+from tests.support.yard import SOON_DEAD, Yard
 from tests.worker import stuck
 
 STUCK = "tests.worker.stuck:book"
@@ -69,7 +69,7 @@ def test_a11_a_hung_thread(yard: Yard, how: str) -> None:
 def test_a11_a_coroutine_that_blocks_its_loop_is_broken_out_of_it(yard: Yard, how: str) -> None:
     bad, behind = enqueued(yard, "blocks", how)
     # (The regular expression is interrupted by the child, which is given time before it kills.)
-    worker = yard.worker("--concurrency", "1", "--dead-after", "60", app=STUCK)
+    worker = yard.worker("--concurrency", "1", app=STUCK)
     freed(yard, bad, behind, worker)
     assert not yard.audit("late_write_refused")
     assert worker.stop() == 0
@@ -81,7 +81,7 @@ def test_a11_a_coroutine_that_blocks_its_loop_is_broken_out_of_it(yard: Yard, ho
 def test_a11_foreign_code_that_holds_the_lock_costs_its_process(yard: Yard, name: str) -> None:
     """Nothing of Python reaches it: the heartbeat child ends the process, its job and sessions."""
     bad, behind = enqueued(yard, name, "holds the lock")
-    stuck_worker = yard.worker("--concurrency", "1", app=STUCK)
+    stuck_worker = yard.worker("--concurrency", "1", *SOON_DEAD, app=STUCK)
     yard.began(bad)
     heart = stuck_worker.heart
     assert stuck_worker.ended() == -signal.SIGKILL
@@ -116,10 +116,11 @@ def test_a11_a_process_that_somebody_stopped_is_overtaken_and_not_killed(yard: Y
 @pytest.mark.case("C05")
 @pytest.mark.parametrize("how", ["awaits", "blocks the loop", "holds the lock"])
 def test_c05_a_run_of_three_leases_is_renewed_and_starts_once(yard: Yard, how: str) -> None:
+    worker, other = yard.worker(app=STUCK), yard.worker(app=STUCK)
+    yard.beating(worker)
+    yard.beating(other)
     with yard.caller() as caller:
         receipt = stuck.book.enqueue(caller, "long_blocks", {"how": how})
-    worker = yard.worker(app=STUCK)
-    other = yard.worker(app=STUCK)
     yard.began(receipt)
     eventually(lambda: yard.kinds(receipt).count("heartbeat") >= 3, "it is renewed again and again")
     yard.open("go")

