@@ -89,7 +89,14 @@ def test_two_releases_share_the_work(yard: Yard, earlier: Path) -> None:
     notes = [each.note for each in yard.effects() if each.note]
     items = sorted(int(number) for note in notes for number in note.split(","))
     assert items == sorted([*range(10), *range(10)])
-    assert {each.pid for each in yard.effects()} == {old.pid, new.pid}
+
+    def both_have_worked() -> bool:
+        """On a busy machine one of them may have been quicker with all there was."""
+        with yard.caller() as caller:
+            app.quick.enqueue_many(caller, range(5))
+        return {each.pid for each in yard.effects()} == {old.pid, new.pid}
+
+    eventually(both_have_worked, "each of them has run something")
     assert old.stop() == new.stop() == 0
 
 
