@@ -18,7 +18,14 @@ from leasebook.infra.postgres.server import embedded_server
 from .meter import postmaster_of
 
 PREFIX = "leasebook_bench_"
-SETTINGS = {"shared_buffers": "1GB", "fsync": "on", "synchronous_commit": "on"}
+SETTINGS = {
+    "shared_buffers": "1GB",
+    "fsync": "on",
+    "synchronous_commit": "on",
+    # Loaded, but it counts only where somebody asks for it: in the idle measure.
+    "shared_preload_libraries": "pg_stat_statements",
+    "pg_stat_statements.track": "none",
+}
 SHOWN = ("server_version", "shared_buffers", "fsync", "synchronous_commit", "max_wal_size")
 COPY_TRIES = 100
 
@@ -94,6 +101,37 @@ class Server:
     def wal(self) -> int:
         """Bytes of log that the whole server has written so far."""
         return int(self._answer("select pg_current_wal_insert_lsn() - '0/0'::pg_lsn"))
+
+    def count_statements(self) -> bool:
+        """Begin to count the statements of the database of the run; whether this server can."""
+        run = sql.Identifier(f"{PREFIX}run")
+        every = sql.SQL("alter database {} set pg_stat_statements.track = 'top'").format(run)
+        try:
+            self._admin.execute("create extension if not exists pg_stat_statements")
+            self._admin.execute(every)
+            self.statements()
+        except psycopg.Error:
+            return False
+        return True
+
+    def statements(self) -> int:
+        """Statements of the run that have ended, BEGIN and COMMIT among them."""
+        return int(
+            self._answer(
+                "select coalesce(sum(s.calls), 0) from pg_stat_statements as s"
+                " join pg_database as d on d.oid = s.dbid where d.datname = %s",
+                f"{PREFIX}run",
+            )
+        )
+
+    def transactions(self) -> int:
+        """Transactions of the run that have ended."""
+        return int(
+            self._answer(
+                "select xact_commit + xact_rollback from pg_stat_database where datname = %s",
+                f"{PREFIX}run",
+            )
+        )
 
     def close(self) -> None:
         """Drop what was made."""
