@@ -92,6 +92,9 @@ class Session:
 def main() -> int:
     """Measure, show, and keep the results."""
     options = _options()
+    if options.page:
+        page.write(load())
+        return 0
     console = Console()
     began = time.monotonic()
     code = 0
@@ -138,6 +141,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--quiet", type=float, default=5.0, help="seconds to wait for quiet (5)")
     parser.add_argument("--dsn", help="a server to use; databases leasebook_bench_* come and go")
     parser.add_argument("--record", action="store_true", help="for docs/speed.md; see README.md")
+    parser.add_argument("--page", action="store_true", help="make docs/speed.md anew, no more")
     parser.add_argument("--guard", action="store_true", help="compare ratios with the record")
     options = parser.parse_args()
     options.size = options.size or ("full" if options.record else "usual")

@@ -13,7 +13,6 @@ from attrs import frozen
 
 from .ratios import values_of
 from .result import Result
-
 from .tables import name_of, order
 
 WIDTH = 760

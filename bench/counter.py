@@ -45,7 +45,7 @@ class Counter:
 
     @property
     def latencies(self) -> list[int]:
-        """From the enqueue call to the handler's first line, the latest of each, in microseconds."""
+        """From the enqueue call to the handler's first line, the latest of each; microseconds."""
         found: list[int] = []
         for slot in range(WORKERS_MAX):
             place = noted_at(slot)

@@ -1,4 +1,4 @@
-"""Where each queue is installed: an environment of its own under ``.bench/``, made when it is asked for.
+"""Where each queue is installed: an environment of its own, made when it is asked for.
 
 ``bench/requirements/NAME.txt`` is what pip is given, and ``NAME/package.json`` npm.  A queue that
 cannot be installed is left out by name, with what there is to do; the others are measured all the

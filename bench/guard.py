@@ -48,6 +48,7 @@ WATCHED = (
     Watched("single", "single_per_second", "bare"),
     Watched("single", "single_per_second", "pgqueuer"),
     Watched("latency", "start_p50", "pgqueuer"),
+    Watched("latency-two", "start_p50", "pgqueuer"),
     Watched("hot", "items_per_second", "bare"),
     Watched("hot", "open_items_per_second", "bare"),
     Watched("growth", "slower", None),
@@ -57,6 +58,7 @@ QUEUES: Mapping[str, tuple[str, ...]] = {
     "two": ("bare", "pgqueuer", OWN),
     "single": ("bare", "pgqueuer", OWN),
     "latency": ("pgqueuer", OWN),
+    "latency-two": ("pgqueuer", OWN),
     "hot": ("bare", OWN),
     "growth": (OWN,),
 }

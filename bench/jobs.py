@@ -10,6 +10,7 @@ from .peers.base import QUEUES
 book = Book()
 #: The same job on twenty queues.
 many = Book()
+silent = Book(notify=False)
 
 
 @book.job
@@ -27,6 +28,12 @@ async def fail(t: int) -> None:
 @book.job(group=Group(window=1, max_hold=10, max_size=50))
 async def gather(items: list[int]) -> None:
     """Takes what many producers add to one key."""
+
+
+@silent.job(name="fetch")
+async def fetch_silently(t: int) -> None:
+    """As ``fetch``; nobody is woken when it is enqueued."""
+    ran(t)
 
 
 for queue in QUEUES:

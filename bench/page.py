@@ -63,7 +63,7 @@ def _goals(results: Sequence[Result]) -> list[str]:
 def _measure(measure: str, recording: Recording) -> list[str]:
     facts = recording.facts
     jobs = max((each.jobs for each in recording.results), default=0)
-    made_of = f"{jobs:,} jobs, " if jobs and measure != "hot" else ""
+    made_of = f"{jobs:,} jobs, " if jobs else ""
     told = (
         f"{made_of}rounds: {recording.rounds}. {facts['at'][:10]}, leasebook {facts['commit']}, "
         f"PostgreSQL {facts['server_version']}, {facts['cores']} cores ({facts['processor']}), "

@@ -36,6 +36,8 @@ def main(spec: str, operation: str, dsn: str, *numbers: str) -> None:
             getattr(peer, operation)(jobs)
         case "hot":
             answer = peer.hot(jobs, values[1], values[2])
+        case "writers":
+            answer = peer.writers(jobs, values[1], bool(values[2]))
         case "claims":
             assert isinstance(peer, Leasebook)
             answer = peer.claim_milliseconds(jobs)

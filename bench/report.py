@@ -12,6 +12,9 @@ from .peers import NOT_MEASURED
 from .result import TITLES, Result
 from .tables import table
 
+#: So many queues stand side by side; more of them below each other.
+QUEUES_ABREAST_MAX = 4
+
 
 def show(console: Console, results: Sequence[Result], absent: Mapping[str, str]) -> None:
     """One table for each measure, who is missing and why, and the goals."""
@@ -29,8 +32,11 @@ def _show_measure(console: Console, results: Sequence[Result], measure: str) -> 
     told = f", {jobs:,} jobs" if jobs else ""
     made = table(results, measure)
     shown = RichTable(title=f"{measure}: {TITLES[measure]}{told}", title_justify="left")
-    for number, heading in enumerate(made.headings):
+    lines = [made.headings, *made.rows]
+    if len(made.rows) <= QUEUES_ABREAST_MAX:
+        lines = list(zip(*lines, strict=True))
+    for number, heading in enumerate(lines[0]):
         shown.add_column(heading, justify="right" if number else "left")
-    for row in made.rows:
+    for row in lines[1:]:
         shown.add_row(*row)
     console.print(shown)

@@ -56,6 +56,9 @@ FIGURES = MappingProxyType(
         "items_per_second": Figure("items/s", more=True),
         "open_items_per_second": Figure("items/s, each transaction open 10 ms", more=True),
         "served_items_per_second": Figure("items/s beside a worker that takes them", more=True),
+        "ringing_per_second": Figure("workers are woken, jobs/s", more=True),
+        "silent_per_second": Figure("nobody is woken, jobs/s", more=True),
+        "ringing": Figure("what waking leaves of the speed", 2, more=True),
         "behind_per_second": Figure("jobs/s with a long history", more=True),
         "slower": Figure("times as slow", 2),
         "claim_ms": Figure("claim of a batch, ms", 1),
@@ -72,6 +75,7 @@ FIGURES = MappingProxyType(
         "core_percent": Figure("CPU of the worker, % of a core", 2),
         "postgres_percent": Figure("CPU of PostgreSQL, % of a core", 2),
         "statements_per_second": Figure("statements/s", 1),
+        "queries_per_second": Figure("without BEGIN, COMMIT and SET, statements/s", 1),
         "transactions_per_second": Figure("transactions/s", 1),
     }
 )
@@ -85,6 +89,7 @@ MAIN = MappingProxyType(
         "latency": ("start_p50", "start_p99"),
         "latency-two": ("start_p50", "start_p99"),
         "hot": ("items_per_second", "open_items_per_second"),
+        "notify": ("ringing",),
         "growth": ("slower",),
         "snapshot": ("kept",),
         "idle": ("core_percent", "statements_per_second"),
@@ -99,6 +104,7 @@ TITLES = MappingProxyType(
         "latency": "from the enqueue to the handler's first line, idle queue, one worker",
         "latency-two": "the same, two workers",
         "hot": "one hot key, 20 producers",
+        "notify": "64 producers at once, with wake-ups and without",
         "growth": "drain on an empty database and with a long history",
         "snapshot": "drain after jobs have passed under an idle transaction's old snapshot",
         "idle": "a worker of 20 queues with nothing to do",

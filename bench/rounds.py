@@ -41,6 +41,7 @@ PLANS = MappingProxyType(
         "latency": Plan(USUAL[1:], 1, EVERY, 3),
         "latency-two": Plan(USUAL[1:], 1, EVERY, 3),
         "hot": Plan(("bare", "leasebook"), 2, ("bare", "leasebook"), 5),
+        "notify": Plan(("leasebook",), 1, ("leasebook",), 5),
         "growth": Plan(("leasebook",), 2, GROWING, 3),
         "snapshot": Plan(("leasebook",), 1, ("leasebook",), 1),
         "idle": Plan(("leasebook",), 1, EVERY, 2),
@@ -91,6 +92,8 @@ def told(result: Result, rounds: int) -> str:
 
 
 def _missing(measure: str, spec: Spec) -> str | None:
+    if measure == "notify" and spec.name != "leasebook":
+        return "only leasebook is asked"
     if measure in spec.peer.LACKS:
         return spec.peer.LACKS[measure]
     try:

@@ -30,6 +30,7 @@ COLUMNS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "latency": ("start_p50", "start_p95", "start_p99"),
         "latency-two": ("start_p50", "start_p95", "start_p99"),
         "hot": ("items_per_second", "open_items_per_second", "served_items_per_second"),
+        "notify": ("ringing_per_second", "silent_per_second", "ringing"),
         "growth": (
             "jobs_per_second",
             "behind_per_second",
@@ -51,6 +52,7 @@ COLUMNS: Mapping[str, tuple[str, ...]] = MappingProxyType(
             "core_percent",
             "postgres_percent",
             "statements_per_second",
+            "queries_per_second",
             "transactions_per_second",
         ),
     }

@@ -18,6 +18,7 @@ MEASURES: MappingProxyType[str, Measure] = MappingProxyType(
         "latency": calls.latency,
         "latency-two": calls.latency_two,
         "hot": calls.hot,
+        "notify": calls.notify,
         "growth": drains.growth,
         "snapshot": lasting.snapshot,
         "idle": lasting.idle,

@@ -15,6 +15,7 @@ IDLE_SECONDS = 2.0
 LATE_SECONDS = 5.0
 GAP_SECONDS = 0.02
 PRODUCERS = 20
+WRITERS = 64
 OPEN_SECONDS = 0.010
 
 
@@ -57,7 +58,20 @@ def hot(bench: Bench, spec: Spec, number: int) -> Result:
             figures[name] = call(spec, "hot", dsn, PRODUCERS, size.hot_seconds, pause)
             foreign = max(foreign, _foreign(bench, meter))
             serving.check()
-    return Result("hot", spec.text, number, PRODUCERS, foreign, figures)
+    return Result("hot", spec.text, number, 0, foreign, figures)
+
+
+def notify(bench: Bench, spec: Spec, number: int) -> Result:
+    """What waking workers costs 64 producers that commit all at once."""
+    figures, foreign = dict[str, float](), 0.0
+    for name, ringing in (("ringing_per_second", 1), ("silent_per_second", 0)):
+        dsn = bench.fresh(spec)
+        bench.wait_quiet()
+        meter = Meter(bench.server.postmaster)
+        figures[name] = call(spec, "writers", dsn, WRITERS, bench.size.hot_seconds, ringing)
+        foreign = max(foreign, _foreign(bench, meter))
+    figures["ringing"] = figures["ringing_per_second"] / figures["silent_per_second"]
+    return Result("notify", spec.text, number, 0, foreign, figures)
 
 
 def _latency(measure: str, bench: Bench, spec: Spec, number: int, count: int) -> Result:

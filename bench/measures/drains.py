@@ -1,7 +1,7 @@
 """Drains: how fast a backlog of jobs that do nothing is made and worked off.
 
-Enqueue, VACUUM ANALYZE, CHECKPOINT, start the workers, wait until they have imported what they need,
-then count handler runs in shared memory, and at the end ask until all is committed.
+Enqueue, VACUUM ANALYZE, CHECKPOINT, start the workers, wait until they have imported what they
+need, then count handler runs in shared memory, and at the end ask until all is committed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What takes its time: an idle transaction with an old snapshot, and a worker that has nothing to do."""
+"""What takes its time: an old snapshot of an idle transaction, a worker with nothing to do."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 import psycopg
 
 from ..environments import TOP, environment_of
-from ..meter import Meter
+from ..meter import Meter, run_seconds
 from ..peers import Spec
 from ..process import Workers, call
 from ..result import Result
@@ -28,7 +28,7 @@ COUNTERS_SECONDS = 1.5
 
 
 def snapshot(bench: Bench, spec: Spec, number: int) -> Result:
-    """A drain after a churn of 500 jobs a second, without and under an idle transaction's snapshot."""
+    """A drain after 500 jobs a second, without and under an idle transaction's snapshot."""
     figures: dict[str, float] = {}
     foreign = 0.0
     for held in (False, True):
@@ -60,11 +60,12 @@ def idle(bench: Bench, spec: Spec, number: int) -> Result:
         time.sleep(IDLE_SETTLE_SECONDS)
         bench.wait_quiet()
         time.sleep(COUNTERS_SECONDS)
-        statements, transactions = server.statements() if counted else 0, server.transactions()
-        meter, began = Meter(server.postmaster, workers.pids), now()
+        asked, transactions = server.statements() if counted else None, server.transactions()
+        meter, ran, began = Meter(server.postmaster, workers.pids), run_seconds(workers.pids), now()
         time.sleep(bench.size.idle_seconds)
         seconds = now() - began
-        postgres, worker, foreign = meter.read()
+        worker = run_seconds(workers.pids) - ran
+        postgres, _, foreign = meter.read()
         time.sleep(COUNTERS_SECONDS)
         watched = now() - began
         workers.check()
@@ -72,8 +73,10 @@ def idle(bench: Bench, spec: Spec, number: int) -> Result:
             "core_percent": worker / seconds * 100,
             "transactions_per_second": (server.transactions() - transactions) / watched,
         }
-        if counted:
-            figures["statements_per_second"] = (server.statements() - statements) / watched
+        if asked is not None:
+            after = server.statements()
+            figures["statements_per_second"] = (after[0] - asked[0]) / watched
+            figures["queries_per_second"] = (after[1] - asked[1]) / watched
     if server.postmaster is None:
         foreign = 0.0
     else:
@@ -125,12 +128,24 @@ def _churn(bench: Bench, spec: Spec, dsn: str) -> tuple[float, float, float]:
 def _doctor_names(spec: Spec, dsn: str, pid: int) -> bool:
     """Whether ``leasebook doctor`` names this session; from a second on it is old."""
     done = subprocess.run(
-        [sys.executable, "-m", "leasebook", "doctor", "--dsn", dsn, "--old", "1", "--json"],
+        [
+            sys.executable,
+            "-m",
+            "leasebook.infra.cli",
+            "doctor",
+            "--dsn",
+            dsn,
+            "--old",
+            "1",
+            "--json",
+        ],
         cwd=TOP,
         env=environment_of(spec).variables,
         capture_output=True,
         text=True,
         check=False,
     )
+    if not done.stdout:
+        raise RuntimeError(f"doctor failed\n{done.stderr}")
     told = json.loads(done.stdout)
     return any(f"pid {pid} " in each["seen"] for each in told["findings"])

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from importlib import import_module
 from types import MappingProxyType
 from typing import Any, ClassVar, TypeVar
 
@@ -74,6 +75,10 @@ class Peer:
         """
         raise NotImplementedError
 
+    def writers(self, producers: int, seconds: float, ringing: bool) -> float:
+        """Jobs a second that many producers commit, with wake-ups for the workers or without."""
+        raise NotImplementedError
+
     def prepare(self) -> None:
         """Import what a worker needs, before the clock starts."""
 
@@ -92,9 +97,8 @@ class Peer:
 
 def run(coroutine: Coroutine[Any, Any, T]) -> T:
     """On uvloop, which every queue here is fastest with."""
-    import uvloop
-
-    return uvloop.run(coroutine)
+    answer: T = import_module("uvloop").run(coroutine)
+    return answer
 
 
 def timed(once: Callable[[], object], times: int) -> float:

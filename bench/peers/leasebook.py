@@ -111,6 +111,15 @@ class Leasebook(Peer):
 
         return crowd(self.dsn, add, producers, seconds, pause)
 
+    def writers(self, producers: int, seconds: float, ringing: bool) -> float:
+        """Each job in its own transaction; a book may be told not to ring."""
+        fetch = self._jobs().fetch if ringing else self._jobs().fetch_silently
+
+        def add(connection: psycopg.Connection[Any], number: int) -> object:
+            return fetch.enqueue(connection, 0)
+
+        return crowd(self.dsn, add, producers, seconds, 0.0)
+
     def claim_milliseconds(self, times: int) -> list[float]:
         """How long the worker's claim of a batch takes, each rolled back."""
         from leasebook.infra.ports import Claim
