@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from importlib import import_module
 from typing import Any, ClassVar
+
+from psycopg.conninfo import conninfo_to_dict
 
 from ..counter import ran
 from .base import WARM_UP, Peer, on_time, timed
 
 POLL_SECONDS = 0.05
+VARIABLES = {"host": "PGHOST", "port": "PGPORT", "user": "PGUSER", "password": "PGPASSWORD"}
 
 
 def fetch(t: int) -> None:
@@ -33,7 +37,12 @@ class Pq(Peer):
         from pq import PQ
 
         loguru.logger.remove()
-        return PQ(self.dsn.replace("postgresql://", "postgresql+psycopg://"))
+        # Its migrations stumble over the percent signs of a URL with a folder in it.
+        parts = conninfo_to_dict(self.dsn)
+        for name, variable in VARIABLES.items():
+            if parts.get(name):
+                os.environ[variable] = str(parts[name])
+        return PQ(f"postgresql+psycopg:///{parts['dbname']}")
 
     def setup(self) -> None:
         """Its migrations."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from functools import partial
 from threading import Barrier, Event
 from typing import Any
 
@@ -62,8 +63,12 @@ def test_all_that_commits_during_a_ring_is_told_by_the_next() -> None:
         assert commits.ringing.wait(10.0)
         several = range(1, WRITERS * COMMITS + 1)
         commits.committed.update(several)
+
+        def watch(xid: int) -> None:
+            notifier.watch([xid])
+
         with ThreadPoolExecutor(WRITERS) as writers:
-            list(writers.map(lambda xid: notifier.watch([xid]), several))
+            list(writers.map(watch, several))
         commits.heard.set()
         wait_until(lambda: notifier.pending == 0, "all told of")
         wait_until(lambda: commits.rings == 2, "a ring for the first, and one for the others")
@@ -93,7 +98,7 @@ def test_no_writer_of_many_notifies_itself(noisy: App, name: str) -> None:
 
         def write_all(app: App) -> set[int]:
             with ThreadPoolExecutor(SESSIONS) as pool:
-                return set(pool.map(lambda each: write(app, each), writers))
+                return set(pool.map(partial(write, app), writers))
 
         pids = write_all(silent)
         assert ear.execute("select 1").fetchone() == (1,)
