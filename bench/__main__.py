@@ -24,6 +24,8 @@ from .report import show
 from .result import Result
 from .rounds import EVERY, PLANS, USUALLY, Measured, measured
 
+WIDTH = 160
+
 
 class Session:
     """One call of the program: options, a server, and where lines go."""
@@ -60,7 +62,10 @@ class Session:
             rounds = self.options.rounds or plan.recorded_rounds
             found = self.run(measure, plan.recorded_queues, rounds)
             told = facts(self.bench.server)
-            made = Recording(told, self.options.size, rounds, found.results, found.absent)
+            seen = {each.queue for each in found.results} | set(found.absent)
+            others = [name for name in plan.recorded_queues if name not in seen]
+            absent = {**found.absent, **dict.fromkeys(others, "left out with --queues")}
+            made = Recording(told, self.options.size, rounds, found.results, absent)
             before = load()
             save(evolve(before, measures={**before.measures, measure: made}))
             page.write(load())
@@ -95,7 +100,8 @@ def main() -> int:
     if options.page:
         page.write(load())
         return 0
-    console = Console()
+    # A file has no width; tables are wider than what is taken for it.
+    console = Console(width=None if sys.stdout.isatty() else WIDTH)
     began = time.monotonic()
     code = 0
     with serving(options.dsn, FOLDER / "postgres") as server:

@@ -101,7 +101,7 @@ class Procrastinate(Peer):
 
     def work(self, many: bool) -> None:
         """One worker."""
-        queues = QUEUES if many else ("default",)
+        queues = list(QUEUES) if many else ["default"]
         self._opened(
             lambda app, _: app.run_worker_async(queues=queues, concurrency=self.batch, wait=True)
         )
