@@ -63,8 +63,11 @@ class Session:
             found = self.run(measure, plan.recorded_queues, rounds)
             told = facts(self.bench.server)
             seen = {each.queue for each in found.results} | set(found.absent)
-            others = [name for name in plan.recorded_queues if name not in seen]
-            absent = {**found.absent, **dict.fromkeys(others, "left out with --queues")}
+            absent = dict(found.absent)
+            for name in EVERY:
+                if name not in seen:
+                    asked = name in plan.recorded_queues
+                    absent[name] = "left out with --queues" if asked else plan.others
             made = Recording(told, self.options.size, rounds, found.results, absent)
             before = load()
             save(evolve(before, measures={**before.measures, measure: made}))
@@ -75,18 +78,21 @@ class Session:
     def record_guard(self) -> None:
         """The ratios of a short run, which the guard compares with."""
         found: list[Result] = []
-        for measure in guard.QUEUES:
-            found.extend(self._guarded(measure, guard.REPEATED_ROUNDS))
-        told = facts(self.bench.server)
-        save(evolve(load(), guard=guard.ratios(found), guarded=told))
+        for measure in self._of_guard():
+            found.extend(self._guarded(measure, guard.ROUNDS))
+        before, told = load(), facts(self.bench.server)
+        save(evolve(before, guard={**before.guard, **guard.ratios(found)}, guarded=told))
 
     def guard(self) -> int:
         """Compare; the exit code."""
-        measures = [each for each in self.options.measures or guard.QUEUES if each in guard.QUEUES]
-        judged = guard.guard(load().guard, self._guarded, measures)
+        judged = guard.guard(load().guard, self._guarded, self._of_guard())
         for each in judged:
             self.console.print(str(each), highlight=False, soft_wrap=True)
         return guard.exit_code(judged)
+
+    def _of_guard(self) -> list[str]:
+        asked = self.options.measures or list(guard.QUEUES)
+        return [measure for measure in asked if measure in guard.QUEUES]
 
     def _guarded(self, measure: str, rounds: int) -> Sequence[Result]:
         short = Bench(self.bench.server, SIZES[guard.SIZE], self.options.quiet)

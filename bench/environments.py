@@ -78,7 +78,7 @@ def _install_once(folder: Path, wanted: Path, install: Callable[[], None]) -> No
     if made.exists() and made.read_text() == told:
         return
     shutil.rmtree(folder, ignore_errors=True)
-    print(f"installing {wanted.relative_to(TOP)} into {folder.relative_to(TOP)}", file=sys.stderr)
+    print(f"installing {folder.name}; only the first time", file=sys.stderr)
     install()
     made.write_text(told)
 

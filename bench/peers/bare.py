@@ -67,7 +67,13 @@ class Bare(Peer):
         "insert into jobs (payload, run_at) "
         "select '{\"t\":0}', now() + interval '1 day' from generate_series(1, %(n)s)"
     )
-    LACKS = MappingProxyType({"idle": "it has one queue, and polls it all the time"})
+    LACKS = MappingProxyType(
+        {
+            "latency": "it polls",
+            "latency-two": "it polls",
+            "idle": "it has one queue, and polls it all the time",
+        }
+    )
 
     def _connect(self) -> psycopg.Connection:
         return psycopg.connect(self.dsn, autocommit=True)
