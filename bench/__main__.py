@@ -6,7 +6,7 @@ import argparse
 import json
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from rich.console import Console
 from . import guard, page
 from .database import serving
 from .environments import FOLDER, TOP
-from .facts import facts
+from .facts import facts, now
 from .measures import MEASURES, SIZES, Bench, Size
 from .peers import Spec
 from .recorded import Recording, load, save
@@ -30,8 +30,16 @@ WIDTH = 160
 class Session:
     """One call of the program: options, a server, and where lines go."""
 
-    def __init__(self, options: argparse.Namespace, bench: Bench, console: Console) -> None:
+    def __init__(
+        self,
+        options: argparse.Namespace,
+        bench: Bench,
+        console: Console,
+        told: Mapping[str, object],
+    ) -> None:
         self.options = options
+        #: Of the start: the record itself makes the working tree differ from its commit.
+        self.told = told
         self.bench = bench
         self.console = console
         self.results: list[Result] = []
@@ -61,7 +69,7 @@ class Session:
             plan = PLANS[measure]
             rounds = self.options.rounds or plan.recorded_rounds
             found = self.run(measure, plan.recorded_queues, rounds)
-            told = facts(self.bench.server)
+            told = {**self.told, "at": now()}
             seen = {each.queue for each in found.results} | set(found.absent)
             absent = dict(found.absent)
             for name in EVERY:
@@ -80,7 +88,7 @@ class Session:
         found: list[Result] = []
         for measure in self._of_guard():
             found.extend(self._guarded(measure, guard.ROUNDS))
-        before, told = load(), facts(self.bench.server)
+        before, told = load(), {**self.told, "at": now()}
         save(evolve(before, guard={**before.guard, **guard.ratios(found)}, guarded=told))
 
     def guard(self) -> int:
@@ -113,7 +121,7 @@ def main() -> int:
     with serving(options.dsn, FOLDER / "postgres") as server:
         told = facts(server)
         console.print(json.dumps(told), style="dim", soft_wrap=True, highlight=False)
-        session = Session(options, Bench(server, _size(options), options.quiet), console)
+        session = Session(options, Bench(server, _size(options), options.quiet), console, told)
         try:
             if options.guard:
                 if options.record:

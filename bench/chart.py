@@ -11,7 +11,7 @@ from statistics import median
 
 from attrs import frozen
 
-from .ratios import values_of
+from .ratios import shown
 from .result import Result
 from .tables import name_of, order
 
@@ -72,7 +72,7 @@ def chart(results: Sequence[Result]) -> str:
 
 def _values(results: Sequence[Result], panel: Panel) -> list[tuple[str, float]]:
     queues = dict.fromkeys(each.queue for each in results if each.measure == panel.measure)
-    found = {queue: values_of(results, panel.measure, queue, panel.figure) for queue in queues}
+    found = {queue: shown(results, panel.measure, queue, panel.figure) for queue in queues}
     return [(queue, median(found[queue])) for queue in sorted(queues, key=order) if found[queue]]
 
 

@@ -22,7 +22,7 @@ def facts(server: Server) -> dict[str, object]:
         check=False,
     )
     return {
-        "at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "at": now(),
         "commit": commit.stdout.strip(),
         "cores": os.cpu_count(),
         "processor": _processor(),
@@ -30,6 +30,11 @@ def facts(server: Server) -> dict[str, object]:
         "python": platform.python_version(),
         **server.facts(),
     }
+
+
+def now() -> str:
+    """The time of day, in UTC."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def _processor() -> str:

@@ -25,21 +25,20 @@ class Goal:
 
 @frozen
 class Verdict:
-    """A goal that was measured."""
+    """A goal, what was measured, and whether it is met; None when it was not measured in quiet."""
 
     what: str
     goal: str
     seen: str
-    met: bool
+    met: bool | None
 
 
 def verdicts(results: Sequence[Result]) -> list[Verdict]:
-    """One for each goal that these results say something about."""
+    """One for each goal."""
     found: list[Verdict] = []
     for goal in GOALS:
-        judged = goal.judge(results)
-        if judged is not None:
-            found.append(Verdict(goal.what, goal.goal, judged[1], judged[0]))
+        met, seen = goal.judge(results) or (None, "not measured in quiet")
+        found.append(Verdict(goal.what, goal.goal, seen, met))
     return found
 
 

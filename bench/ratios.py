@@ -74,3 +74,10 @@ def is_queue(queue: str) -> bool:
 def values_of(results: Sequence[Result], measure: str, queue: str, figure: str) -> list[float]:
     """What one queue measured, quiet rounds only."""
     return [each[queue] for each in rounds(results, measure, figure).values() if queue in each]
+
+
+def shown(results: Iterable[Result], measure: str, queue: str, figure: str) -> list[float]:
+    """What a table shows: quiet runs, or all where none was, which is better than nothing."""
+    runs = [each for each in results if (each.measure, each.queue) == (measure, queue)]
+    counted = [each for each in runs if each.quiet] or runs
+    return [each.figures[figure] for each in counted if figure in each.figures]

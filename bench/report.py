@@ -23,6 +23,8 @@ def show(console: Console, results: Sequence[Result], absent: Mapping[str, str])
     for name, why in {**absent, **NOT_MEASURED}.items():
         console.print(f"[yellow]not measured[/]  {name}: {why}", highlight=False)
     for each in verdicts(results):
+        if each.met is None:
+            continue
         mark = "[green]met[/]" if each.met else "[red]not met[/]"
         console.print(f"{mark}  {each.what}: {each.seen} ({each.goal})", highlight=False)
 

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from attrs import frozen
 
 from .peers import KINDS
-from .ratios import against, against_best, is_library
+from .ratios import against, against_best, is_library, shown
 from .result import FIGURES, MAIN, Result
 
 #: measure -> figures that are shown, in this order
@@ -81,7 +81,7 @@ def table(results: Iterable[Result], measure: str) -> Table:
     for queue in sorted(queues, key=order):
         runs = [each for each in mine if each.queue == queue]
         quiet = [each for each in runs if each.quiet]
-        cells = [_cell(quiet or runs, name) for name in figures]
+        cells = [_cell(shown(mine, measure, queue, name), name) for name in figures]
         cells += [_ratio(compared[queue][base]) for base in bases]
         told = f"{len(quiet)} of {len(runs)}"
         rows.append([name_of(queue), *cells, told if quiet else f"{told}: {BUSY}"])
@@ -113,8 +113,7 @@ def _ratio(found: Sequence[float]) -> str:
     return number(found, 2) if found else ""
 
 
-def _cell(results: Sequence[Result], name: str) -> str:
-    found = [each.figures[name] for each in results if name in each.figures]
+def _cell(found: Sequence[float], name: str) -> str:
     return number(found, FIGURES[name].digits) if found else ""
 
 
