@@ -158,12 +158,16 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--size", choices=SIZES, help="how much (usual; full with --record)")
     parser.add_argument("--jobs", type=int, help="jobs in a drain, instead of the size's")
     parser.add_argument("--minutes", type=float, help="how long the old snapshot is held")
-    parser.add_argument("--quiet", type=float, default=5.0, help="seconds to wait for quiet (5)")
+    parser.add_argument(
+        "--quiet", type=float, help="seconds to wait for quiet (5; 20 for the record and the guard)"
+    )
     parser.add_argument("--dsn", help="a server to use; databases leasebook_bench_* come and go")
     parser.add_argument("--record", action="store_true", help="for docs/speed.md; see README.md")
     parser.add_argument("--page", action="store_true", help="make docs/speed.md anew, no more")
     parser.add_argument("--guard", action="store_true", help="compare ratios with the record")
     options = parser.parse_args()
+    if options.quiet is None:
+        options.quiet = 20.0 if options.record or options.guard else 5.0
     options.size = options.size or ("full" if options.record else "usual")
     for name in options.measures:
         if name not in MEASURES:

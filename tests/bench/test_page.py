@@ -20,7 +20,7 @@ from bench.tables import name_of
 from tests.support.source import TOP
 
 RECORDED = load()
-FACTS = (
+FACTS: tuple[str, ...] = (
     "at",
     "commit",
     "cores",
@@ -123,7 +123,7 @@ def test_a_record_is_read_as_it_was_written(tmp_path: Path) -> None:
 
 
 def test_a_short_record_warns_of_itself() -> None:
-    facts = dict.fromkeys(FACTS, "x")
+    facts: dict[str, str] = {name: "x" for name in FACTS}
     result = Result("drain", "leasebook", 0, 10, 0.0, {"jobs_per_second": 1.0})
     for size, warned in (("tiny", True), ("full", False)):
         text = made(Recorded({"drain": Recording(facts, size, 1, [result], {})}))
