@@ -91,7 +91,7 @@ class Leasebook(Peer):
         self._many(self._jobs().fetch, jobs, delay=DAY_SECONDS)
 
     def keyed(self, jobs: int) -> None:
-        """The first is due tomorrow; a worker finds that the others must wait for it."""
+        """The first is due tomorrow, and the others wait for it."""
         fetch = self._jobs().fetch
         self._many(fetch, 1, delay=DAY_SECONDS, ordering_key="one")
         self._many(fetch, jobs - 1, ordering_key="one")
