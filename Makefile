@@ -9,10 +9,10 @@ ARGS ?=
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-fast test-long rehearse proof check format bench clean
+.PHONY: help install demo test test-fast test-long rehearse proof check format bench bench-guard clean
 
 help: ## List these targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' Makefile
 
 install: $(STAMP) ## Create .venv and install leasebook with its tools
 
@@ -61,8 +61,11 @@ format: install ## Format, and fix what ruff can fix
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: install ## Measure throughput (bench/run.sh)
-	@if [ -e bench/run.sh ]; then bash bench/run.sh $(ARGS); else echo "bench/run.sh is not written yet"; fi
+bench: install ## Measure speed beside other queues (bench/README.md); ARGS="--record" for docs/speed.md
+	@bash bench/run.sh $(ARGS)
+
+bench-guard: install ## Fail when leasebook has become slower beside others than last recorded
+	@bash bench/run.sh --guard $(ARGS)
 
 clean: ## Remove .venv, caches, builds and reports
 	rm -rf .venv .bench build dist artifacts *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -1,7 +1,8 @@
 """A small file in shared memory: workers count handler runs in it, and note when each began.
 
 So a drain is watched without a question to PostgreSQL.  The file is an array of 64-bit numbers:
-runs of each worker, then the number of start latencies, then the latencies in microseconds.
+runs of each worker, then for each worker the number of its start latencies and the latest of them,
+in microseconds.
 """
 
 from __future__ import annotations
@@ -11,12 +12,20 @@ import os
 import time
 from pathlib import Path
 
-WORKERS_MAX = 16
-CELLS = 8192
-_NOTED = WORKERS_MAX
-_FIRST = WORKERS_MAX + 1
+WORKERS_MAX = 4
+#: How many latencies of a worker are kept.
+KEPT = 4_000
+#: A worker's number of latencies, and after it the latencies.
+NOTED = WORKERS_MAX
+_ROOM = KEPT + 1
+CELLS = WORKERS_MAX + WORKERS_MAX * _ROOM
 #: Where a worker process is told its file and its place in it, as ``path:slot``.
 VARIABLE = "LEASEBOOK_BENCH_COUNTER"
+
+
+def noted_at(slot: int) -> int:
+    """The cell with a worker's number of latencies."""
+    return NOTED + slot * _ROOM
 
 
 class Counter:
@@ -36,8 +45,12 @@ class Counter:
 
     @property
     def latencies(self) -> list[int]:
-        """From the enqueue call to the handler's first line, in microseconds, as they came."""
-        return list(self.cells[_FIRST : _FIRST + self.cells[_NOTED]])
+        """From the enqueue call to the handler's first line, the latest of each; microseconds."""
+        found: list[int] = []
+        for slot in range(WORKERS_MAX):
+            place = noted_at(slot)
+            found.extend(self.cells[place + 1 : place + 1 + min(KEPT, self.cells[place])])
+        return found
 
 
 class _Mine:
@@ -45,6 +58,7 @@ class _Mine:
 
     cells: memoryview[int] | None = None
     slot = 0
+    place = 0
 
 
 def attach() -> None:
@@ -52,6 +66,7 @@ def attach() -> None:
     path, _, slot = os.environ[VARIABLE].rpartition(":")
     _Mine.cells = Counter(Path(path)).cells
     _Mine.slot = int(slot)
+    _Mine.place = noted_at(_Mine.slot)
 
 
 def now() -> int:
@@ -65,7 +80,7 @@ def ran(asked: int) -> None:
     assert cells is not None
     cells[_Mine.slot] += 1
     if asked:
-        noted = cells[_NOTED]
-        if _FIRST + noted < CELLS:
-            cells[_FIRST + noted] = max(0, now() - asked)
-            cells[_NOTED] = noted + 1
+        place = _Mine.place
+        noted = cells[place]
+        cells[place + 1 + noted % KEPT] = max(0, now() - asked)
+        cells[place] = noted + 1

@@ -18,10 +18,27 @@ from leasebook.infra.postgres.server import embedded_server
 from .meter import postmaster_of
 
 PREFIX = "leasebook_bench_"
-SETTINGS = {"shared_buffers": "1GB", "fsync": "on", "synchronous_commit": "on"}
+SETTINGS = {
+    "shared_buffers": "1GB",
+    "fsync": "on",
+    "synchronous_commit": "on",
+    "max_connections": "300",
+    # Loaded, but it counts only where somebody asks for it: in the idle measure.
+    "shared_preload_libraries": "pg_stat_statements",
+    "pg_stat_statements.track": "none",
+}
 SHOWN = ("server_version", "shared_buffers", "fsync", "synchronous_commit", "max_wal_size")
 COPY_TRIES = 100
 
+#: Those that frame a transaction or set its parameters are counted apart.
+COUNT_STATEMENTS = """
+select coalesce(sum(s.calls), 0),
+       coalesce(sum(s.calls) filter (
+           where s.query !~* '^\\s*(begin|start|commit|end|rollback|set|reset|discard)\\M'), 0)
+  from pg_stat_statements as s
+  join pg_database as d on d.oid = s.dbid
+ where d.datname = %s
+"""
 SIZE = """
 select coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint
   from pg_class as c join pg_namespace as n on n.oid = c.relnamespace
@@ -33,7 +50,7 @@ def uri(dsn: str, database: str) -> str:
     """The same server and user, another database; in the form that every driver reads."""
     given = {name: str(value) for name, value in conninfo_to_dict(dsn).items() if value is not None}
     given.pop("dbname", None)
-    return f"postgresql:///{quote(database)}?{urlencode(given)}"
+    return f"postgresql:///{quote(database)}?{urlencode(given, safe='/')}"
 
 
 class Server:
@@ -94,6 +111,33 @@ class Server:
     def wal(self) -> int:
         """Bytes of log that the whole server has written so far."""
         return int(self._answer("select pg_current_wal_insert_lsn() - '0/0'::pg_lsn"))
+
+    def count_statements(self) -> bool:
+        """Begin to count the statements of the database of the run; whether this server can."""
+        run = sql.Identifier(f"{PREFIX}run")
+        every = sql.SQL("alter database {} set pg_stat_statements.track = 'top'").format(run)
+        try:
+            self._admin.execute("create extension if not exists pg_stat_statements")
+            self._admin.execute(every)
+            self.statements()
+        except psycopg.Error:
+            return False
+        return True
+
+    def statements(self) -> tuple[int, int]:
+        """Statements of the run that have ended: all, and those that ask or change something."""
+        row = self._admin.execute(COUNT_STATEMENTS, (f"{PREFIX}run",)).fetchone()
+        assert row is not None
+        return int(row[0]), int(row[1])
+
+    def transactions(self) -> int:
+        """Transactions of the run that have ended."""
+        return int(
+            self._answer(
+                "select xact_commit + xact_rollback from pg_stat_database where datname = %s",
+                f"{PREFIX}run",
+            )
+        )
 
     def close(self) -> None:
         """Drop what was made."""

@@ -13,16 +13,15 @@ import threading
 
 from . import counter
 from .peers import Spec
-from .peers.base import seed_finished
+from .peers.base import Peer
 from .peers.leasebook import Leasebook
 
-GAP_SECONDS = 0.02
 
-
-def main(spec: str, operation: str, dsn: str, count: str = "0") -> None:
+def main(spec: str, operation: str, dsn: str, *numbers: str) -> None:
     """Do it, and print the answer."""
     peer = Spec.parse(spec).open(dsn)
-    jobs = int(count)
+    values = [float(number) for number in numbers]
+    jobs = int(values[0]) if values else 0
     answer: object = None
     match operation:
         case "setup":
@@ -32,24 +31,30 @@ def main(spec: str, operation: str, dsn: str, count: str = "0") -> None:
         case "single":
             answer = peer.single(jobs)
         case "paced":
-            peer.paced(jobs, GAP_SECONDS)
-        case "finished":
-            seed_finished(peer, jobs)
-        case "delayed":
-            peer.delayed(jobs)
+            peer.paced(jobs, values[1])
+        case "finished" | "delayed" | "keyed" | "held":
+            getattr(peer, operation)(jobs)
+        case "hot":
+            answer = peer.hot(jobs, values[1], values[2])
+        case "writers":
+            answer = peer.writers(jobs, values[1], bool(values[2]))
         case "claims":
             assert isinstance(peer, Leasebook)
             answer = peer.claim_milliseconds(jobs)
         case "work":
-            counter.attach()
-            peer.prepare()
-            print("ready", flush=True)
-            sys.stdin.readline()
-            threading.Thread(target=_end_with_the_bench, daemon=True).start()
-            peer.work()
+            _work(peer, many=bool(jobs))
         case _:
             raise ValueError(operation)
     print(json.dumps(answer), flush=True)
+
+
+def _work(peer: Peer, many: bool) -> None:
+    counter.attach()
+    peer.prepare()
+    print("ready", flush=True)
+    sys.stdin.readline()
+    threading.Thread(target=_end_with_the_bench, daemon=True).start()
+    peer.work(many)
 
 
 def _end_with_the_bench() -> None:

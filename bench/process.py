@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import subprocess
-import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,43 +12,32 @@ from types import TracebackType
 from typing import Any, Self
 
 from .counter import VARIABLE, Counter
+from .environments import TOP, Environment, environment_of
 from .peers import Spec
 
-TOP = Path(__file__).resolve().parent.parent
-FOLDER = TOP / ".bench"
-OPERATION_SECONDS_MAX = 600.0
+OPERATION_SECONDS_MAX = 1_800.0
 STOP_SECONDS_MAX = 10.0
 
 
-def _command(spec: Spec, operation: str, dsn: str, count: int) -> list[str]:
-    return [sys.executable, "-m", "bench.peer", spec.text, operation, dsn, str(count)]
+def _command(spec: Spec, environment: Environment, *words: object) -> list[str]:
+    given = [spec.text, *words]
+    return [environment.python, "-m", "bench.peer", *map(str, given)]
 
 
-def _environment(spec: Spec) -> dict[str, str]:
-    """Of this process; another checkout is put on the path as the package ``leasebook``."""
-    environment = dict(os.environ)
-    for name in [name for name in environment if name.startswith("LEASEBOOK_")]:
-        del environment[name]
-    if spec.checkout is not None:
-        place = FOLDER / "checkouts" / hashlib.sha256(str(spec.checkout).encode()).hexdigest()[:12]
-        place.mkdir(parents=True, exist_ok=True)
-        link = place / "leasebook"
-        if not link.is_symlink():
-            link.symlink_to(spec.checkout)
-        environment["PYTHONPATH"] = str(place)
-    return environment
+def call(spec: Spec, operation: str, dsn: str, *numbers: float) -> Any:
+    """The answer of one operation.
 
-
-def call(spec: Spec, operation: str, dsn: str, count: int = 0) -> Any:
-    """The answer of one operation.  Raises RuntimeError with what it wrote when it failed."""
+    Raises RuntimeError with what it wrote when it failed, NotInstalled when the queue is not there.
+    """
+    environment = environment_of(spec)
     done = subprocess.run(
-        _command(spec, operation, dsn, count),
+        _command(spec, environment, operation, dsn, *numbers),
         capture_output=True,
         text=True,
         timeout=OPERATION_SECONDS_MAX,
         check=False,
         cwd=TOP,
-        env=_environment(spec),
+        env=environment.variables,
     )
     if done.returncode:
         raise RuntimeError(f"{spec.text}: {operation} failed\n{done.stderr[-3_000:]}")
@@ -60,8 +47,10 @@ def call(spec: Spec, operation: str, dsn: str, count: int = 0) -> Any:
 class Workers:
     """Worker processes, started and waiting for ``go``."""
 
-    def __init__(self, spec: Spec, dsn: str, count: int) -> None:
+    def __init__(self, spec: Spec, dsn: str, count: int, *, many: bool = False) -> None:
         self._spec = spec
+        self._many = many
+        self._environment = environment_of(spec)
         self._folder = tempfile.TemporaryDirectory(prefix="leasebook-bench-", dir=_memory())
         self._log = tempfile.TemporaryFile("w+")  # noqa: SIM115 - stop closes it
         self.counter = Counter(Path(self._folder.name) / "counter")
@@ -80,13 +69,13 @@ class Workers:
     def _start(self, dsn: str, slot: int) -> subprocess.Popen[str]:
         place = f"{self.counter.path}:{slot}"
         return subprocess.Popen(
-            _command(self._spec, "work", dsn, 0),
+            _command(self._spec, self._environment, "work", dsn, int(self._many)),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._log,
             text=True,
             cwd=TOP,
-            env={**_environment(self._spec), VARIABLE: place},
+            env={**self._environment.variables, VARIABLE: place},
         )
 
     @property
@@ -108,9 +97,11 @@ class Workers:
 
     def failure(self) -> RuntimeError:
         """What the workers wrote."""
+        ended = [code for each in self._processes if (code := each.poll()) is not None]
+        what = f"a worker ended with {ended[0]}" if ended else "a worker is too slow, or stuck"
         self._log.flush()
         self._log.seek(0)
-        return RuntimeError(f"{self._spec.text}: a worker ended\n{self._log.read()[-3_000:]}")
+        return RuntimeError(f"{self._spec.text}: {what}\n{self._log.read()[-3_000:]}")
 
     def stop(self) -> None:
         """End them: politely, then not."""

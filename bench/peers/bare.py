@@ -1,20 +1,23 @@
 """The limit: what PostgreSQL and psycopg can do when a queue is one table and two statements.
 
 It claims a batch, runs it and deletes it.  It keeps no history, has no leases, and loses what it
-holds when it dies.
+holds when it dies.  For one key with many producers it does what is usually done: it appends to the
+row of the key's job, which every producer must lock.
 """
 
 from __future__ import annotations
 
 import time
-from typing import ClassVar
+from types import MappingProxyType
+from typing import Any, ClassVar
 
 import psycopg
 
 from ..counter import ran
-from .base import on_time, timed
+from .base import Peer, on_time, timed
+from .crowd import crowd
 
-TABLE = """
+TABLES = """
 create table jobs (
     id       bigint      generated always as identity primary key,
     queue    text        not null default 'default',
@@ -25,6 +28,11 @@ create table jobs (
     done_at  timestamptz
 ) with (fillfactor = 85, autovacuum_vacuum_scale_factor = 0.02);
 create index jobs_ready on jobs (queue, priority desc, id) where state = 'queued';
+create table grouped (
+    key   text    primary key,
+    items jsonb[] not null
+) with (fillfactor = 50);
+insert into grouped values ('hot', '{}');
 """
 # The limit is a literal: with a parameter a generic plan expects a tenth of the table.
 CLAIM = """
@@ -36,31 +44,43 @@ update jobs set state = 'running'
 returning id, payload
 """
 DELETE = "delete from jobs where id = any (%s)"
+# A job has at most 50 items, as leasebook's groups: a row that grew for ever would be slower.
+APPEND = """
+update grouped
+   set items = array_append(case when cardinality(items) < 50 then items else '{}' end, %s::jsonb)
+ where key = 'hot'
+"""
 POLL_SECONDS = 0.005
 
 
-class Bare:
+class Bare(Peer):
     """See ``base.Peer``."""
 
     PENDING: ClassVar[str] = (
         "select exists (select from jobs where state <> 'done' and run_at <= now())"
     )
-    SEED_FINISHED: ClassVar[str] = (
+    FINISHED: ClassVar[str] = (
         "insert into jobs (payload, state, done_at) "
         "select '{\"t\":0}', 'done', now() from generate_series(1, %(n)s)"
     )
-
-    def __init__(self, dsn: str, batch: int) -> None:
-        self.dsn = dsn
-        self.batch = batch
+    DELAYED: ClassVar[str] = (
+        "insert into jobs (payload, run_at) "
+        "select '{\"t\":0}', now() + interval '1 day' from generate_series(1, %(n)s)"
+    )
+    LACKS = MappingProxyType(
+        {
+            "latency": "it polls",
+            "latency-two": "it polls",
+            "idle": "it has one queue, and polls it all the time",
+        }
+    )
 
     def _connect(self) -> psycopg.Connection:
         return psycopg.connect(self.dsn, autocommit=True)
 
     def setup(self) -> None:
-        """Make the table."""
-        with self._connect() as connection:
-            connection.execute(TABLE)
+        """Make the tables."""
+        self.execute(TABLES)
 
     def bulk(self, jobs: int) -> float:
         """By COPY."""
@@ -83,19 +103,15 @@ class Bare:
         with self._connect() as connection:
             on_time(lambda asked: connection.execute(statement, (asked,)), jobs, gap)
 
-    def delayed(self, jobs: int) -> None:
-        """Due tomorrow."""
-        with self._connect() as connection:
-            connection.execute(
-                "insert into jobs (payload, run_at) "
-                "select '{\"t\":0}', now() + interval '1 day' from generate_series(1, %s)",
-                (jobs,),
-            )
+    def hot(self, producers: int, seconds: float, pause: float) -> float:
+        """By appending to the one row, which is locked until the commit."""
 
-    def prepare(self) -> None:
-        """Everything is imported already."""
+        def add(connection: psycopg.Connection[Any], number: int) -> object:
+            return connection.execute(APPEND, (str(number),), prepare=True)
 
-    def work(self) -> None:
+        return crowd(self.dsn, add, producers, seconds, pause)
+
+    def work(self, many: bool) -> None:
         """Claim, run, delete."""
         claim = CLAIM.format(self.batch)
         with self._connect() as connection:

@@ -1,13 +1,17 @@
-"""leasebook, through what everybody uses: the book's job type and the command ``worker``."""
+"""leasebook, through what everybody uses: the book's job types and the command ``worker``."""
 
 from __future__ import annotations
 
 import os
 import time
 from importlib import import_module
+from types import MappingProxyType
 from typing import Any, ClassVar
 
-from .base import on_time, timed
+import psycopg
+
+from .base import Peer, on_time, timed
+from .crowd import crowd
 
 CHUNK = 10_000
 DAY_SECONDS = 86_400.0
@@ -28,17 +32,18 @@ select id::uuid, version, now(), kind, now(), lease, worker, data::json
 """
 
 
-class Leasebook:
+class Leasebook(Peer):
     """See ``base.Peer``.  ``batch`` is the worker's concurrency."""
 
     PENDING: ClassVar[str] = (
-        "select exists (select from leasebook.jobs where due_at <= now() or state = 'leased')"
+        "select exists (select from leasebook.jobs "
+        "where state = 'leased' or (due_at <= now() and not held))"
     )
-    SEED_FINISHED: ClassVar[str] = FINISHED
+    FINISHED: ClassVar[str] = FINISHED
+    LACKS = MappingProxyType({})
 
     def __init__(self, dsn: str, batch: int) -> None:
-        self.dsn = dsn
-        self.batch = batch
+        super().__init__(dsn, batch)
         os.environ["LEASEBOOK_DSN"] = dsn
 
     def _jobs(self) -> Any:
@@ -52,8 +57,6 @@ class Leasebook:
 
     def bulk(self, jobs: int) -> float:
         """Everything in one transaction."""
-        import psycopg
-
         fetch = self._jobs().fetch
         with psycopg.connect(self.dsn) as connection:
             began = time.perf_counter()
@@ -63,8 +66,6 @@ class Leasebook:
 
     def single(self, jobs: int) -> float:
         """Each in its own transaction, with a wake-up for the workers."""
-        import psycopg
-
         fetch = self._jobs().fetch
         with psycopg.connect(self.dsn) as connection:
 
@@ -76,8 +77,6 @@ class Leasebook:
 
     def paced(self, jobs: int, gap: float) -> None:
         """As ``single``, with the time."""
-        import psycopg
-
         fetch = self._jobs().fetch
         with psycopg.connect(self.dsn) as connection:
 
@@ -89,13 +88,37 @@ class Leasebook:
 
     def delayed(self, jobs: int) -> None:
         """Due tomorrow."""
-        import psycopg
+        self._many(self._jobs().fetch, jobs, delay=DAY_SECONDS)
 
+    def keyed(self, jobs: int) -> None:
+        """The first is due tomorrow, and the others wait for it."""
         fetch = self._jobs().fetch
-        with psycopg.connect(self.dsn) as connection:
-            for _ in range(0, jobs, CHUNK):
-                fetch.enqueue_many(connection, [0] * CHUNK, delay=DAY_SECONDS)
-                connection.commit()
+        self._many(fetch, 1, delay=DAY_SECONDS, ordering_key="one")
+        self._many(fetch, jobs - 1, ordering_key="one")
+        self._drain()
+
+    def held(self, jobs: int) -> None:
+        """Failed for good."""
+        self._many(self._jobs().fail, jobs)
+        self._drain()
+
+    def hot(self, producers: int, seconds: float, pause: float) -> float:
+        """Each item in its own transaction, into the inbox of the group."""
+        gather = self._jobs().gather
+
+        def add(connection: psycopg.Connection[Any], number: int) -> object:
+            return gather.enqueue(connection, number, group_key="hot")
+
+        return crowd(self.dsn, add, producers, seconds, pause)
+
+    def writers(self, producers: int, seconds: float, ringing: bool) -> float:
+        """Each job in its own transaction; a book may be told not to ring."""
+        fetch = self._jobs().fetch if ringing else self._jobs().fetch_silently
+
+        def add(connection: psycopg.Connection[Any], number: int) -> object:
+            return fetch.enqueue(connection, 0)
+
+        return crowd(self.dsn, add, producers, seconds, 0.0)
 
     def claim_milliseconds(self, times: int) -> list[float]:
         """How long the worker's claim of a batch takes, each rolled back."""
@@ -122,12 +145,27 @@ class Leasebook:
         import_module("leasebook.infra.cli.worker")
         self._jobs()
 
-    def work(self) -> None:
+    def work(self, many: bool) -> None:
         """``leasebook worker``, in this process, so that the counter is at hand."""
+        self._worker("many" if many else "book", "--concurrency", str(self.batch))
+
+    def _worker(self, book: str, *options: str) -> None:
         from leasebook.infra.cli import main
 
-        concurrency = str(self.batch)
-        main(["worker", "bench.jobs:book", "--concurrency", concurrency, "--log-level", "warning"])
+        main(["worker", f"bench.jobs:{book}", *options, "--log-level", "critical"])
+
+    def _drain(self) -> None:
+        try:
+            self._worker("book", "--concurrency", str(self.batch), "--drain")
+        except SystemExit as end:
+            if end.code:
+                raise
+
+    def _many(self, job: Any, jobs: int, **options: Any) -> None:
+        with psycopg.connect(self.dsn) as connection:
+            for start in range(0, jobs, CHUNK):
+                job.enqueue_many(connection, [0] * min(CHUNK, jobs - start), **options)
+                connection.commit()
 
 
 class _RolledBack(Exception):

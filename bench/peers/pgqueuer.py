@@ -3,36 +3,28 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Coroutine
 from importlib import import_module
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar
 
 from ..counter import ran
-from .base import on_time_async, timed_async
-
-T = TypeVar("T")
+from .base import QUEUES, Peer, on_time_async, run, timed_async
 
 
-def _run(coroutine: Coroutine[Any, Any, T]) -> T:
-    import uvloop
-
-    return uvloop.run(coroutine)
-
-
-class PGQueuer:
+class PGQueuer(Peer):
     """See ``base.Peer``."""
 
     PENDING: ClassVar[str] = "select exists (select from pgqueuer where execute_after <= now())"
     # It moves a finished job to its log, which has three lines for each.
-    SEED_FINISHED: ClassVar[str] = (
+    FINISHED: ClassVar[str] = (
         "insert into pgqueuer_log (job_id, status, priority, entrypoint) "
         "select -n, status::pgqueuer_status, 0, 'fetch' from generate_series(1, %(n)s) as n, "
         "unnest(array['queued', 'picked', 'successful']) as status"
     )
-
-    def __init__(self, dsn: str, batch: int) -> None:
-        self.dsn = dsn
-        self.batch = batch
+    DELAYED: ClassVar[str] = (
+        "insert into pgqueuer (priority, entrypoint, payload, status, execute_after) "
+        "select 0, 'fetch', '0'::bytea, 'queued', now() + interval '1 day' "
+        "from generate_series(1, %(n)s)"
+    )
 
     async def _queries(self) -> Any:
         import asyncpg
@@ -46,7 +38,7 @@ class PGQueuer:
         async def install() -> None:
             await (await self._queries()).install()
 
-        _run(install())
+        run(install())
 
     def bulk(self, jobs: int) -> float:
         """Its enqueue takes lists."""
@@ -58,7 +50,7 @@ class PGQueuer:
             await queries.enqueue(names, payloads, priorities)
             return time.perf_counter() - began
 
-        return _run(enqueue())
+        return run(enqueue())
 
     def single(self, jobs: int) -> float:
         """Its connection commits every call."""
@@ -67,7 +59,7 @@ class PGQueuer:
             queries = await self._queries()
             return await timed_async(lambda: queries.enqueue("fetch", b"0"), jobs)
 
-        return _run(enqueue())
+        return run(enqueue())
 
     def paced(self, jobs: int, gap: float) -> None:
         """Each call notifies its workers."""
@@ -78,26 +70,15 @@ class PGQueuer:
                 lambda asked: queries.enqueue("fetch", str(asked).encode()), jobs, gap
             )
 
-        _run(enqueue())
-
-    def delayed(self, jobs: int) -> None:
-        """Due tomorrow."""
-        from datetime import timedelta
-
-        async def enqueue() -> None:
-            queries = await self._queries()
-            tomorrow = [timedelta(days=1)] * jobs
-            await queries.enqueue(["fetch"] * jobs, [b"0"] * jobs, [0] * jobs, tomorrow)
-
-        _run(enqueue())
+        run(enqueue())
 
     def prepare(self) -> None:
         """Imports."""
         for name in ("asyncpg", "pgqueuer", "uvloop"):
             import_module(name)
 
-    def work(self) -> None:
-        """One manager on one connection."""
+    def work(self, many: bool) -> None:
+        """One manager on one connection; an entrypoint is a queue."""
 
         async def manage() -> None:
             import asyncpg
@@ -105,10 +86,11 @@ class PGQueuer:
 
             queue = PgQueuer(AsyncpgDriver(await asyncpg.connect(self.dsn)))
 
-            @queue.entrypoint("fetch")
             async def fetch(job: Job) -> None:
                 ran(int(job.payload or b"0"))
 
+            for name in QUEUES if many else ("fetch",):
+                queue.entrypoint(name)(fetch)
             await queue.run(batch_size=self.batch)
 
-        _run(manage())
+        run(manage())
