@@ -7,7 +7,6 @@ that what was accepted is what runs.  An item of a group is the document of its 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from inspect import Signature
 from typing import Any, cast
@@ -17,7 +16,7 @@ import attrs
 from ...domain.errors import InvalidValue
 from ...domain.limits import ARGS_BYTES_MAX
 from ...domain.values import Json
-from ..documents import dumps
+from ..documents import dumps, loads
 from .convert import STRICT, refusal
 from .errors import suggestion
 from .handlers import Face
@@ -34,6 +33,8 @@ __all__ = [
 
 ROOT = "args"
 ITEM = "item"
+#: A JSON value of exactly such a type is the typed value itself.
+_AS_IT_IS = frozenset((str, int, float, bool))
 
 
 def bind(face: Face, args: tuple[object, ...], kwargs: Mapping[str, object]) -> dict[str, object]:
@@ -97,13 +98,19 @@ def decode(face: Face, args: Json) -> dict[str, object]:
 
     (An older worker may meet arguments that a newer producer wrote.)
     """
-    given: Any = json.loads(args)
+    given: Any = loads(args)
     if not isinstance(given, dict):
         raise InvalidValue(ROOT, kind(given), "arguments are an object")
     return _decode(face, cast(dict[str, object], given))
 
 
 def _decode(face: Face, given: dict[str, object]) -> dict[str, object]:
+    if given.keys() != face.hints.keys():
+        _check_names(face, given)
+    return {name: _typed(each, face.hints[name], f"{ROOT}.{name}") for name, each in given.items()}
+
+
+def _check_names(face: Face, given: Mapping[str, object]) -> None:
     for name in given:
         if name not in face.hints:
             remedy = suggestion(name, face.hints)
@@ -111,14 +118,11 @@ def _decode(face: Face, given: dict[str, object]) -> dict[str, object]:
     for name, parameter in face.signature.parameters.items():
         if name not in given and parameter.default is Signature.empty:
             raise InvalidValue(f"{ROOT}.{name}", "a missing argument", "enqueue it again")
-    return {name: _typed(each, face.hints[name], f"{ROOT}.{name}") for name, each in given.items()}
 
 
 def decode_items(face: Face, items: Iterable[Json]) -> list[object]:
     """The typed items of a group.  Raises InvalidValue as ``decode`` does."""
-    return [
-        _typed(json.loads(each), face.item, f"items[{index}]") for index, each in enumerate(items)
-    ]
+    return [_typed(loads(each), face.item, f"items[{index}]") for index, each in enumerate(items)]
 
 
 def _is_json(value: object) -> bool:
@@ -158,6 +162,8 @@ def _checked(root: str, document: Any, hints: Any) -> Json:
 
 
 def _typed(document: Any, hint: Any, path: str) -> object:
+    if type(document) is hint and hint in _AS_IT_IS:
+        return document
     try:
         return STRICT.structure(document, hint)
     except Exception as error:
