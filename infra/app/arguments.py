@@ -27,6 +27,7 @@ __all__ = [
     "bind",
     "decode",
     "decode_items",
+    "document",
     "encode",
     "encode_item",
     "encode_named",
@@ -34,6 +35,16 @@ __all__ = [
 
 ROOT = "args"
 ITEM = "item"
+
+
+def document(face: Face, args: tuple[object, ...], kwargs: Mapping[str, object]) -> Json:
+    """The document of a call's arguments: of plain ones directly, of all others the long way.
+
+    Raises InvalidValue as ``bind`` and ``encode`` do.
+    """
+    if face.direct is not None and not kwargs and (text := face.direct(args)) is not None:
+        return text
+    return encode(face, bind(face, args, kwargs))
 
 
 def bind(face: Face, args: tuple[object, ...], kwargs: Mapping[str, object]) -> dict[str, object]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
-from typing import Any, NoReturn, TypeAlias, TypeVar
+from itertools import repeat
+from typing import Any, NamedTuple, NoReturn, TypeAlias, TypeVar
 from uuid import UUID
 
 from attrs import evolve as replace
@@ -13,9 +14,9 @@ from ...domain.commands import Enqueue
 from ...domain.decide import decide
 from ...domain.events import Enqueued
 from ...projections.row import format_of_spec
-from ..caller_ports import Order
+from ..caller_ports import Alike, Order
 from ..codec import KINDS
-from ..documents import encode_spec
+from ..documents import encode_head
 from .rows import numbers, texts, times, uuids
 
 Row: TypeAlias = Sequence[Any]
@@ -42,9 +43,10 @@ def parts(orders: Sequence[Order], places: Iterable[int]) -> Iterator[list[int]]
     """The places cut into parts that a statement can carry."""
     part: list[int] = []
     size = 0
+    args = orders.args if isinstance(orders, Alike) else [each.spec.args for each in orders]
     for place in places:
         # Most characters are one byte in UTF-8, and the bound is no sharp one.
-        grown = len(orders[place].spec.args) + 400
+        grown = len(args[place]) + 400
         if part and (len(part) >= ROWS_MAX or size + grown > BYTES_MAX):
             yield part
             part, size = [], 0
@@ -63,18 +65,43 @@ def chunks(values: Sequence[T]) -> Iterator[list[T]]:
 def job_columns(
     orders: Sequence[Order], behind: Sequence[UUID | None] | None = None
 ) -> dict[str, object]:
-    """The parameters of the statements that accept jobs; ``behind`` is who each is born behind."""
-    behind = behind or (None,) * len(orders)
+    """The parameters of the statements that accept jobs; ``behind`` is who each is born behind.
+
+    What several jobs have in common is sent once, and each names its number.
+    """
+    if isinstance(orders, Alike):
+        ids, args, numbered = orders.ids, orders.args, {_head(orders.pattern): 1}
+        chosen = [1] * len(orders)
+    else:
+        ids, args = [each.spec.id for each in orders], [each.spec.args for each in orders]
+        numbered, chosen = dict[_Head, int](), list[int]()
+        for order, one in zip(orders, behind or repeat(None), strict=False):
+            chosen.append(numbered.setdefault(_head(order, one), len(numbered) + 1))
     return {
-        "ids": uuids([each.spec.id for each in orders]),
-        "run_ats": times([each.run_at for each in orders]),
-        "delays": numbers([timedelta(seconds=each.delay) // MICROSECOND for each in orders]),
-        "formats": numbers([format_of_spec(each.spec) for each in orders]),
-        "data": texts(
-            [encode_spec(each.spec, one) for each, one in zip(orders, behind, strict=True)]
-        ),
+        "ids": uuids(ids),
+        "args": texts(args),
+        "chosen": numbers(chosen),
+        "heads": texts([head.document for head in numbered]),
+        "run_ats": times([head.run_at for head in numbered]),
+        "delays": numbers([head.delay for head in numbered]),
+        "formats": numbers([head.format for head in numbered]),
         "kind": KINDS[Enqueued.kind],
     }
+
+
+class _Head(NamedTuple):
+    """What jobs may have in common: their document but for the arguments, and when they start."""
+
+    document: str
+    run_at: datetime | None
+    delay: int
+    format: int
+
+
+def _head(order: Order, behind: UUID | None = None) -> _Head:
+    spec = order.spec
+    delay = timedelta(seconds=order.delay) // MICROSECOND
+    return _Head(encode_head(spec, behind), order.run_at, delay, format_of_spec(spec))
 
 
 def birth(order: Order, at: datetime, behind: UUID | None = None) -> Enqueue:

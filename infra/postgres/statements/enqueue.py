@@ -1,7 +1,8 @@
 """What a producer writes, in the caller's transaction: jobs with their first event, and items.
 
-Each order arrives as the document of its ``enqueued`` event, and the columns of the row are read
-from that same text: the log and the row cannot say two things.
+A job arrives as the document of its ``enqueued`` event, in two pieces: the head, which jobs may
+have in common, and the arguments.  Event and row are read from these same texts: the log and the
+row cannot say two things.
 """
 
 from __future__ import annotations
@@ -9,29 +10,39 @@ from __future__ import annotations
 from ..schema.name import Schema
 from .order import next_number, shared_locks
 
+#: Each job with the head that it names, every one of which is named.  An inner join might be done
+#: by a loop over both, depending on what the caller's session believes of them; a full one is not.
+JOBS_WITH_HEADS = "input full join head on head.number = input.chosen"
+#: The document of the event.
+DOCUMENT = "(head.opening || input.args || '}')::json"
+
 
 def stamped_jobs(further: str = "") -> str:
-    """How statements that accept jobs begin: the input by its documents, due times, the verdict.
+    """How statements that accept jobs begin: heads with due times, the verdict, and the jobs.
 
-    ``further`` are more columns of the documents, with a comma before each.
+    ``further`` are more columns of the heads, with a comma before each.
     """
     return f"""with stamp as materialized (
     select pg_catalog.clock_timestamp() as at
-), input as materialized (
-    select i.place, i.id, i.format, i.data::json as data, stamp.at, spec.*,
-           greatest(stamp.at + i.delay * interval '1 microsecond', i.run_at) as due_at
-      from unnest(%(ids)s::text::uuid[], %(run_ats)s::text::timestamptz[],
-                  %(delays)s::text::bigint[], %(formats)s::text::smallint[],
-                  %(data)s::text::text[])
-           with ordinality as i (id, run_at, delay, format, data, place)
+), head as materialized (
+    select h.number, h.format, stamp.at, spec.*,
+           pg_catalog.left(h.document, -1) || ',"args":' as opening,
+           greatest(stamp.at + h.delay * interval '1 microsecond', h.run_at) as due_at
+      from unnest(%(run_ats)s::text::timestamptz[], %(delays)s::text::bigint[],
+                  %(formats)s::text::smallint[], %(heads)s::text::text[])
+           with ordinality as h (run_at, delay, format, document, number)
      cross join stamp
-     cross join lateral pg_catalog.json_to_record(i.data::json)
-        as spec (queue text, priority smallint, name text, args json, retries bigint,
+     cross join lateral pg_catalog.json_to_record(h.document::json)
+        as spec (queue text, priority smallint, name text, retries bigint,
                  timeout float8, lease float8, on_exhausted text, label text, owner text,
                  subject text, expires_at timestamptz, on_expired text, on_hold text,
                  after uuid{further})
 ), verdict as materialized (
-    select exists (select from input where input.expires_at <= input.due_at) as refused
+    select exists (select from head where head.expires_at <= head.due_at) as refused
+), input as materialized (
+    select i.place, i.id, i.args, i.chosen
+      from unnest(%(ids)s::text::uuid[], %(args)s::text::text[], %(chosen)s::text::bigint[])
+           with ordinality as i (id, args, chosen, place)
 """
 
 
@@ -46,8 +57,8 @@ def accept_jobs(schema: Schema) -> str:
     return f"""
 {stamped_jobs()}), logged as (
     insert into {schema.table("job_events")} (job_id, version, at, kind, due_at, data)
-    select input.id, 1, input.at, %(kind)s, input.due_at, input.data
-      from input
+    select input.id, 1, head.at, %(kind)s, head.due_at, {DOCUMENT}
+      from {JOBS_WITH_HEADS}
      where not (select refused from verdict)
      order by input.place
     returning event_id
@@ -57,13 +68,13 @@ def accept_jobs(schema: Schema) -> str:
     insert into {schema.table("jobs")} (
            seq, format, id, queue, priority, name, args, enqueued_at, retries, timeout,
            lease_seconds, on_exhausted, label, owner, subject, expires_at, on_expired, on_hold,
-           after, version, state, due_at, at, items)
+           after, version, state, due_at, at)
     select (select event_ids from numbers)[input.place],
-           input.format, input.id, input.queue, input.priority, input.name, input.args, input.at,
-           input.retries, input.timeout, input.lease, input.on_exhausted, input.label,
-           input.owner, input.subject, input.expires_at, input.on_expired, input.on_hold,
-           input.after, 1, 'queued', input.due_at, input.at, '{{}}'
-      from input
+           head.format, input.id, head.queue, head.priority, head.name, input.args::json, head.at,
+           head.retries, head.timeout, head.lease, head.on_exhausted, head.label,
+           head.owner, head.subject, head.expires_at, head.on_expired, head.on_hold,
+           head.after, 1, 'queued', head.due_at, head.at
+      from {JOBS_WITH_HEADS}
      where not (select refused from verdict)
      order by input.place
 )
@@ -107,12 +118,4 @@ with input as materialized (
 select pg_catalog.array_agg(arrived.id order by arrived.id) as ids,
        pg_catalog.pg_current_xact_id()::text::bigint as xid
   from arrived
-"""
-
-
-def outcomes() -> str:
-    """How did these transactions end?  Asked outside any transaction of a caller."""
-    return """
-select asked.xid, pg_catalog.pg_xact_status(asked.xid::text::xid8) as status
-  from unnest(%(xids)s::bigint[]) as asked (xid)
 """

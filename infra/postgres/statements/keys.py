@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from ....projections.row import NEVER
 from ..schema.name import Schema
-from .enqueue import stamped_jobs
+from .enqueue import DOCUMENT, JOBS_WITH_HEADS, stamped_jobs
 from .order import next_number, shared_locks
 
 
@@ -28,18 +28,18 @@ def accept_keyed(schema: Schema) -> str:
     columns = ", unique_key text, ordering_key text, blocked_by uuid"
     return f"""
 {stamped_jobs(columns)}), seen as materialized (
-    select input.*, j.holder
-      from input
+    select input.place, input.id, input.args::json as args, {DOCUMENT} as data, head.*, j.holder
+      from {JOBS_WITH_HEADS}
       left join lateral (
            select {_document("null::json")} as holder
              from {schema.table("jobs")} as j
-            where j.queue = input.queue and j.unique_key = input.unique_key
+            where j.queue = head.queue and j.unique_key = head.unique_key
               and pg_catalog.current_setting('transaction_isolation') = 'read committed'
            offset 0
            ) as j on true
      where not (select refused from verdict)
      order by input.place
-), {shared_locks("input.ordering_key", "input")}, numbered as materialized (
+), {shared_locks("head.ordering_key", "head")}, numbered as materialized (
     select free.*, {next_number(schema)} as seq
       from (select seen.*, seen.id = any (array(
                    select s.blocked_by from seen as s where s.blocked_by is not null)) as has_waiter
@@ -51,14 +51,14 @@ def accept_keyed(schema: Schema) -> str:
            seq, format, id, queue, priority, name, args, enqueued_at, retries, timeout,
            lease_seconds, on_exhausted, label, owner, subject, expires_at, on_expired, after,
            unique_key, ordering_key, on_hold, blocked_by, blocked_due, has_waiter,
-           version, state, due_at, at, items)
+           version, state, due_at, at)
     select n.seq,
            n.format, n.id, n.queue, n.priority, n.name, n.args, n.at, n.retries, n.timeout,
            n.lease, n.on_exhausted, n.label, n.owner, n.subject, n.expires_at, n.on_expired,
            n.after, n.unique_key, n.ordering_key, n.on_hold, n.blocked_by,
            case when n.blocked_by is not null then n.due_at end, n.has_waiter, 1, 'queued',
            case when n.blocked_by is null then n.due_at else '{NEVER.isoformat()}' end,
-           n.at, '{{}}'
+           n.at
       from numbered as n
      order by (n.unique_key is not null), n.queue collate "C", n.unique_key collate "C", n.place
         on conflict (queue, unique_key) where unique_key is not null do nothing

@@ -107,6 +107,21 @@ select pg_catalog.pg_notify(%(channel)s, '')
 """
 
 
+def ring_for() -> str:
+    """How did these transactions end?  All listeners are told if one has committed."""
+    return """
+with asked as materialized (
+    select a.xid, pg_catalog.pg_xact_status(a.xid::text::xid8) as status
+      from unnest(%(xids)s::bigint[]) as a (xid)
+), rung as materialized (
+    select pg_catalog.pg_notify(%(channel)s, '') as told
+     where exists (select from asked where asked.status = 'committed')
+)
+select asked.xid, asked.status, (select pg_catalog.count(rung.told) from rung) as rings
+  from asked
+"""
+
+
 def end_stuck_listeners() -> str:
     """End our sessions that write notifications to a process which has not read for ``seconds``.
 
