@@ -10,11 +10,17 @@ from __future__ import annotations
 from ..schema.name import Schema
 from .order import next_number, shared_locks
 
-#: Each job with the head that it names, every one of which is named.  An inner join might be done
-#: by a loop over both, depending on what the caller's session believes of them; a full one is not.
-JOBS_WITH_HEADS = "input full join head on head.number = input.chosen"
-#: The document of the event.
+#: The document of the event of a job with its head.
 DOCUMENT = "(head.opening || input.args || '}')::json"
+
+
+def jobs_with_heads(jobs: str) -> str:
+    """Each job with the head that it names.
+
+    Every head is named by a job, so an inner join would do.  But the planner may do that one by a
+    loop over both, for it does not know how many there are, and a full one by a hash only.
+    """
+    return f"{jobs} as input full join head on head.number = input.chosen"
 
 
 def stamped_jobs(further: str = "") -> str:
@@ -39,7 +45,7 @@ def stamped_jobs(further: str = "") -> str:
                  after uuid{further})
 ), verdict as materialized (
     select exists (select from head where head.expires_at <= head.due_at) as refused
-), input as materialized (
+), input as (
     select i.place, i.id, i.args, i.chosen
       from unnest(%(ids)s::text::uuid[], %(args)s::text::text[], %(chosen)s::text::bigint[])
            with ordinality as i (id, args, chosen, place)
@@ -51,32 +57,31 @@ def accept_jobs(schema: Schema) -> str:
 
     One that would expire before it starts is left to the domain to refuse: then nothing is written,
     and ``refused`` is true.  ``delays`` are microseconds.  ``moment`` is the stamp in microseconds
-    since 1970.  (Events are numbered in the order of the input, so the n-th row finds its number
-    without a join.)
+    since 1970.  Numbers are drawn in the order of the input, also for those who are refused.
     """
     return f"""
-{stamped_jobs()}), logged as (
-    insert into {schema.table("job_events")} (job_id, version, at, kind, due_at, data)
-    select input.id, 1, head.at, %(kind)s, head.due_at, {DOCUMENT}
-      from {JOBS_WITH_HEADS}
+{stamped_jobs()}), numbered as materialized (
+    select input.*, {next_number(schema)} as seq
+      from input
+), logged as (
+    insert into {schema.table("job_events")} (job_id, version, event_id, at, kind, due_at, data)
+           overriding system value
+    select input.id, 1, input.seq, head.at, %(kind)s, head.due_at, {DOCUMENT}
+      from {jobs_with_heads("numbered")}
      where not (select refused from verdict)
-     order by input.place
-    returning event_id
-), numbers as materialized (
-    select pg_catalog.array_agg(logged.event_id order by logged.event_id) as event_ids from logged
+     order by input.seq
 ), born as (
     insert into {schema.table("jobs")} (
            seq, format, id, queue, priority, name, args, enqueued_at, retries, timeout,
            lease_seconds, on_exhausted, label, owner, subject, expires_at, on_expired, on_hold,
            after, version, state, due_at, at)
-    select (select event_ids from numbers)[input.place],
-           head.format, input.id, head.queue, head.priority, head.name, input.args::json, head.at,
-           head.retries, head.timeout, head.lease, head.on_exhausted, head.label,
-           head.owner, head.subject, head.expires_at, head.on_expired, head.on_hold,
+    select input.seq, head.format, input.id, head.queue, head.priority, head.name,
+           input.args::json, head.at, head.retries, head.timeout, head.lease, head.on_exhausted,
+           head.label, head.owner, head.subject, head.expires_at, head.on_expired, head.on_hold,
            head.after, 1, 'queued', head.due_at, head.at
-      from {JOBS_WITH_HEADS}
+      from {jobs_with_heads("numbered")}
      where not (select refused from verdict)
-     order by input.place
+     order by input.seq
 )
 select verdict.refused, (extract(epoch from stamp.at) * 1000000)::bigint as moment,
        pg_catalog.pg_current_xact_id()::text::bigint as xid

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from ....projections.row import NEVER
 from ..schema.name import Schema
-from .enqueue import DOCUMENT, JOBS_WITH_HEADS, stamped_jobs
+from .enqueue import DOCUMENT, jobs_with_heads, stamped_jobs
 from .order import next_number, shared_locks
 
 
@@ -29,7 +29,7 @@ def accept_keyed(schema: Schema) -> str:
     return f"""
 {stamped_jobs(columns)}), seen as materialized (
     select input.place, input.id, input.args::json as args, {DOCUMENT} as data, head.*, j.holder
-      from {JOBS_WITH_HEADS}
+      from {jobs_with_heads("input")}
       left join lateral (
            select {_document("null::json")} as holder
              from {schema.table("jobs")} as j

@@ -15,32 +15,32 @@ with stamp as materialized (
                  after uuid)
 ), verdict as materialized (
     select exists (select from head where head.expires_at <= head.due_at) as refused
-), input as materialized (
+), input as (
     select i.place, i.id, i.args, i.chosen
       from unnest(%(ids)s::text::uuid[], %(args)s::text::text[], %(chosen)s::text::bigint[])
            with ordinality as i (id, args, chosen, place)
+), numbered as materialized (
+    select input.*, pg_catalog.nextval((select pg_catalog.pg_get_serial_sequence('"leasebook"."job_events"', 'event_id')::regclass)) as seq
+      from input
 ), logged as (
-    insert into "leasebook"."job_events" (job_id, version, at, kind, due_at, data)
-    select input.id, 1, head.at, %(kind)s, head.due_at, (head.opening || input.args || '}')::json
-      from input full join head on head.number = input.chosen
+    insert into "leasebook"."job_events" (job_id, version, event_id, at, kind, due_at, data)
+           overriding system value
+    select input.id, 1, input.seq, head.at, %(kind)s, head.due_at, (head.opening || input.args || '}')::json
+      from numbered as input full join head on head.number = input.chosen
      where not (select refused from verdict)
-     order by input.place
-    returning event_id
-), numbers as materialized (
-    select pg_catalog.array_agg(logged.event_id order by logged.event_id) as event_ids from logged
+     order by input.seq
 ), born as (
     insert into "leasebook"."jobs" (
            seq, format, id, queue, priority, name, args, enqueued_at, retries, timeout,
            lease_seconds, on_exhausted, label, owner, subject, expires_at, on_expired, on_hold,
            after, version, state, due_at, at)
-    select (select event_ids from numbers)[input.place],
-           head.format, input.id, head.queue, head.priority, head.name, input.args::json, head.at,
-           head.retries, head.timeout, head.lease, head.on_exhausted, head.label,
-           head.owner, head.subject, head.expires_at, head.on_expired, head.on_hold,
+    select input.seq, head.format, input.id, head.queue, head.priority, head.name,
+           input.args::json, head.at, head.retries, head.timeout, head.lease, head.on_exhausted,
+           head.label, head.owner, head.subject, head.expires_at, head.on_expired, head.on_hold,
            head.after, 1, 'queued', head.due_at, head.at
-      from input full join head on head.number = input.chosen
+      from numbered as input full join head on head.number = input.chosen
      where not (select refused from verdict)
-     order by input.place
+     order by input.seq
 )
 select verdict.refused, (extract(epoch from stamp.at) * 1000000)::bigint as moment,
        pg_catalog.pg_current_xact_id()::text::bigint as xid

@@ -15,13 +15,13 @@ with stamp as materialized (
                  after uuid, unique_key text, ordering_key text, blocked_by uuid)
 ), verdict as materialized (
     select exists (select from head where head.expires_at <= head.due_at) as refused
-), input as materialized (
+), input as (
     select i.place, i.id, i.args, i.chosen
       from unnest(%(ids)s::text::uuid[], %(args)s::text::text[], %(chosen)s::text::bigint[])
            with ordinality as i (id, args, chosen, place)
 ), seen as materialized (
     select input.place, input.id, input.args::json as args, (head.opening || input.args || '}')::json as data, head.*, j.holder
-      from input full join head on head.number = input.chosen
+      from input as input full join head on head.number = input.chosen
       left join lateral (
            select pg_catalog.json_build_object(
        'id', j.id, 'name', j.name, 'queue', j.queue, 'unique_key', j.unique_key,
@@ -42,7 +42,7 @@ with stamp as materialized (
       from (select distinct head.ordering_key as key from head
              where head.ordering_key is not null order by 1) as k
 ), numbered as materialized (
-    select free.*, pg_catalog.nextval(pg_catalog.pg_get_serial_sequence('"leasebook"."job_events"', 'event_id')::regclass) as seq
+    select free.*, pg_catalog.nextval((select pg_catalog.pg_get_serial_sequence('"leasebook"."job_events"', 'event_id')::regclass)) as seq
       from (select seen.*, seen.id = any (array(
                    select s.blocked_by from seen as s where s.blocked_by is not null)) as has_waiter
               from seen
