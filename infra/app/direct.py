@@ -15,10 +15,10 @@ and finds the words.  Whatever is written here has the same document from both.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from inspect import Parameter, Signature
 from types import NoneType, UnionType
-from typing import Any, TypeAlias, Union, cast, get_args, get_origin
+from typing import Any, TypeAlias, Union, get_args, get_origin
 
 from ...domain.limits import ARGS_BYTES_MAX, INTEGER_MAX
 from ...domain.values import Json
@@ -92,18 +92,17 @@ def _one_of(writers: dict[type, Writer]) -> Writer:
     return write
 
 
-def _anything(value: object, depth: int = 0) -> Json | None:
+def _anything(value: Any, depth: int = 0) -> Json | None:
     if depth > DEPTH_MAX:
         return None
-    if type(value) is dict:
-        return _object(cast(dict[Any, Any], value), lambda each: _anything(each, depth + 1))
-    if type(value) is list:
-        return _array(cast(list[Any], value), lambda each: _anything(each, depth + 1))
+    if type(value) in (dict, list):
+        write = _object if type(value) is dict else _array
+        return write(value, lambda each: _anything(each, depth + 1))
     writer = _SCALARS.get(type(value))
     return None if writer is None else writer(value)
 
 
-def _object(value: dict[Any, Any], inner: Writer) -> Json | None:
+def _object(value: Any, inner: Writer) -> Json | None:
     members: list[str] = []
     for key, each in value.items():
         name = _text(key) if type(key) is str else None
@@ -114,7 +113,7 @@ def _object(value: dict[Any, Any], inner: Writer) -> Json | None:
     return "{" + ",".join(members) + "}"
 
 
-def _array(value: Iterable[Any], inner: Writer) -> Json | None:
+def _array(value: Any, inner: Writer) -> Json | None:
     texts: list[str] = []
     for each in value:
         text = inner(each)

@@ -2,10 +2,10 @@
 
 A transaction that notifies takes a lock of the whole server at its commit, so an enqueue only
 leaves its transaction's id here.  A thread asks the server, on a connection of its own, how the
-pending transactions ended: every half millisecond at first, then rarer, at last once a second.  It
-rings as soon as one has committed, and then not again for 5 ms: a burst is told of at its beginning
-and, by one ring for all, as it goes on.  A ring is a courtesy: when the server cannot be asked the
-ids are forgotten, and the workers' polling finds the jobs.
+pending transactions ended: thrice within a millisecond, then rarer, at last once a second.  It
+rings as soon as one has committed, and then not again for 5 ms: of a burst the first is told at
+once, and the others with one ring for many.  A ring is a courtesy: when the server cannot be asked
+the ids are forgotten, and the workers' polling finds the jobs.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .logs import get_logger
 log = get_logger("leasebook.notifier")
 
 #: Most commits come within two milliseconds of their enqueue.
-FIRST_WAITS_SECONDS = (0.0005, 0.0005, 0.0005, 0.0005, 0.001, 0.002, 0.005, 0.01)
+FIRST_WAITS_SECONDS = (0.0003, 0.0003, 0.0003, 0.0005, 0.001, 0.002, 0.005, 0.01)
 WAIT_SECONDS_MAX = 1.0
 #: A transaction that enqueues time after time is asked about from this wait on.
 AGAIN = FIRST_WAITS_SECONDS.index(0.002)
@@ -57,6 +57,15 @@ class Notifier:
         self._connect = connect
         self._start_anew()
         _ALL.add(self)
+
+    def _start_anew(self) -> None:
+        self._changed = threading.Condition()
+        self._pending: dict[int, None] = {}
+        self._thread: threading.Thread | None = None
+        self._step = 0
+        self._closing = False
+        self._ask_at = self._asleep_until = NEVER
+        self._paused_until = self._quiet_until = 0.0
 
     def watch(self, xids: Iterable[int]) -> None:
         """Ring when one of these transactions commits.  Returns at once and raises nothing."""
@@ -105,15 +114,6 @@ class Notifier:
     def after_fork(self) -> None:
         """In a child: the thread is gone and the connection is the parent's, so begin anew."""
         self._start_anew()
-
-    def _start_anew(self) -> None:
-        self._changed = threading.Condition()
-        self._pending: dict[int, None] = {}
-        self._thread: threading.Thread | None = None
-        self._step = 0
-        self._closing = False
-        self._ask_at = self._asleep_until = NEVER
-        self._paused_until = self._quiet_until = 0.0
 
     def _serve(self) -> None:
         commits: Commits | None = None

@@ -1,11 +1,11 @@
-"""Plain arguments are written directly: the same documents as the long way, never a refusal less."""
+"""Plain arguments are written directly, with the documents and refusals of the long way."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
 from decimal import Decimal
-from enum import Enum, IntEnum
+from enum import IntEnum, StrEnum
 from typing import Any
 from uuid import UUID
 
@@ -22,7 +22,7 @@ from leasebook.infra.app.plain import DEPTH_MAX
 from .ground import PageChanged
 
 
-class Word(str, Enum):
+class Word(StrEnum):
     """A text that is none to JSON."""
 
     A = "a"
