@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from typing import TypeAlias
+from uuid import UUID
 
 from attrs import evolve as replace
 
@@ -18,13 +19,13 @@ from ..documents import encode_spec
 from .accept_keys import accept_keyed, is_keyed
 from .accept_parts import Asking as Asking
 from .accept_parts import Question as Question
-from .accept_parts import Refused, chunks, explain, job_columns, parts
+from .accept_parts import Refused, alike_columns, as_alike, chunks, explain, job_columns, parts
 from .accept_parts import Row as Row
 from .accept_requests import adopt, recall
 from .holders import moment_of
 from .rows import numbers, texts, uuids
 from .schema.name import Schema
-from .statements import enqueue, order
+from .statements import enqueue, keys, order
 
 Accepting: TypeAlias = Asking[tuple[Receipt, ...]]
 
@@ -126,11 +127,18 @@ def _plain_parts(orders: Sequence[Order], places: Sequence[int]) -> list[list[in
 
 
 def _jobs(schema: Schema, orders: Sequence[Order]) -> Asking[list[Receipt]]:
-    rows = yield enqueue.accept_jobs(schema), job_columns(orders)
-    refused, moment, xid = rows[0]
+    alike = as_alike(orders)
+    if alike is None:
+        # Each brings a document of its own, as those with keys do; these have nobody to meet.
+        asked = job_columns(orders) | {"schema": schema.name}
+        rows = yield keys.accept_keyed(schema), asked
+        ids: Sequence[UUID] = [each.spec.id for each in orders]
+    else:
+        rows = yield enqueue.accept_jobs(schema), alike_columns(alike)
+        ids = alike.ids
+    refused, moment, xid, *_ = rows[0]
     if refused:
         explain(orders, moment_of(moment))
-    ids = orders.ids if isinstance(orders, Alike) else [each.spec.id for each in orders]
     return [Receipt(each, None, xid) for each in ids]
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
-from itertools import repeat
-from typing import Any, NamedTuple, NoReturn, TypeAlias, TypeVar
+from typing import Any, NoReturn, TypeAlias, TypeVar
 from uuid import UUID
 
 from attrs import evolve as replace
@@ -16,8 +15,8 @@ from ...domain.events import Enqueued
 from ...projections.row import format_of_spec
 from ..caller_ports import Alike, Order
 from ..codec import KINDS
-from ..documents import encode_head
-from .rows import numbers, texts, times, uuids
+from ..documents import encode_head, encode_spec
+from .rows import moment, numbers, texts, times, uuids
 
 Row: TypeAlias = Sequence[Any]
 Question: TypeAlias = tuple[str, dict[str, object]]
@@ -65,43 +64,50 @@ def chunks(values: Sequence[T]) -> Iterator[list[T]]:
 def job_columns(
     orders: Sequence[Order], behind: Sequence[UUID | None] | None = None
 ) -> dict[str, object]:
-    """The parameters of the statements that accept jobs; ``behind`` is who each is born behind.
+    """The parameters of the statement that accepts jobs, each with a document of its own.
 
-    What several jobs have in common is sent once, and each names its number.
+    ``behind`` is who each is born behind.
     """
-    if isinstance(orders, Alike):
-        ids, args, numbered = orders.ids, orders.args, {_head(orders.pattern): 1}
-        chosen = [1] * len(orders)
-    else:
-        ids, args = [each.spec.id for each in orders], [each.spec.args for each in orders]
-        numbered, chosen = dict[_Head, int](), list[int]()
-        for order, one in zip(orders, behind or repeat(None), strict=False):
-            chosen.append(numbered.setdefault(_head(order, one), len(numbered) + 1))
+    behind = behind or (None,) * len(orders)
     return {
-        "ids": uuids(ids),
-        "args": texts(args),
-        "chosen": numbers(chosen),
-        "heads": texts([head.document for head in numbered]),
-        "run_ats": times([head.run_at for head in numbered]),
-        "delays": numbers([head.delay for head in numbered]),
-        "formats": numbers([head.format for head in numbered]),
+        "ids": uuids([each.spec.id for each in orders]),
+        "run_ats": times([each.run_at for each in orders]),
+        "delays": numbers([_delay(each) for each in orders]),
+        "formats": numbers([format_of_spec(each.spec) for each in orders]),
+        "data": texts(
+            [encode_spec(each.spec, one) for each, one in zip(orders, behind, strict=True)]
+        ),
         "kind": KINDS[Enqueued.kind],
     }
 
 
-class _Head(NamedTuple):
-    """What jobs may have in common: their document but for the arguments, and when they start."""
+def alike_columns(orders: Alike) -> dict[str, object]:
+    """The parameters of the statement that accepts jobs that are alike."""
+    pattern = orders.pattern
+    return {
+        "ids": uuids(orders.ids),
+        "args": texts(orders.args),
+        "head": encode_head(pattern.spec),
+        "run_at": None if pattern.run_at is None else moment(pattern.run_at),
+        "delay": str(_delay(pattern)),
+        "format": str(format_of_spec(pattern.spec)),
+        "kind": KINDS[Enqueued.kind],
+    }
 
-    document: str
-    run_at: datetime | None
-    delay: int
-    format: int
+
+def as_alike(orders: Sequence[Order]) -> Alike | None:
+    """The orders as what they are if they differ in nothing but id and arguments; or None."""
+    if isinstance(orders, Alike):
+        return orders
+    pattern = orders[0]
+    ids, args = [each.spec.id for each in orders], [each.spec.args for each in orders]
+    alike = Alike(pattern, ids, args)
+    others = zip(alike, orders, strict=True)
+    return alike if len(orders) == 1 or all(one == other for one, other in others) else None
 
 
-def _head(order: Order, behind: UUID | None = None) -> _Head:
-    spec = order.spec
-    delay = timedelta(seconds=order.delay) // MICROSECOND
-    return _Head(encode_head(spec, behind), order.run_at, delay, format_of_spec(spec))
+def _delay(order: Order) -> int:
+    return timedelta(seconds=order.delay) // MICROSECOND
 
 
 def birth(order: Order, at: datetime, behind: UUID | None = None) -> Enqueue:

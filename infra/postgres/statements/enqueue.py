@@ -1,8 +1,7 @@
 """What a producer writes, in the caller's transaction: jobs with their first event, and items.
 
-A job arrives as the document of its ``enqueued`` event, in two pieces: the head, which jobs may
-have in common, and the arguments.  Event and row are read from these same texts: the log and the
-row cannot say two things.
+Jobs arrive as the documents of their ``enqueued`` events, and the columns of the row are read from
+that same text: the log and the row cannot say two things.
 """
 
 from __future__ import annotations
@@ -10,78 +9,55 @@ from __future__ import annotations
 from ..schema.name import Schema
 from .order import next_number, shared_locks
 
-#: The document of the event of a job with its head.
-DOCUMENT = "(head.opening || input.args || '}')::json"
-
-
-def jobs_with_heads(jobs: str) -> str:
-    """Each job with the head that it names.
-
-    Every head is named by a job, so an inner join would do.  But the planner may do that one by a
-    loop over both, for it does not know how many there are, and a full one by a hash only.
-    """
-    return f"{jobs} as input full join head on head.number = input.chosen"
-
-
-def stamped_jobs(further: str = "") -> str:
-    """How statements that accept jobs begin: heads with due times, the verdict, and the jobs.
-
-    ``further`` are more columns of the heads, with a comma before each.
-    """
-    return f"""with stamp as materialized (
-    select pg_catalog.clock_timestamp() as at
-), head as materialized (
-    select h.number, h.format, stamp.at, spec.*,
-           pg_catalog.left(h.document, -1) || ',"args":' as opening,
-           greatest(stamp.at + h.delay * interval '1 microsecond', h.run_at) as due_at
-      from unnest(%(run_ats)s::text::timestamptz[], %(delays)s::text::bigint[],
-                  %(formats)s::text::smallint[], %(heads)s::text::text[])
-           with ordinality as h (run_at, delay, format, document, number)
-     cross join stamp
-     cross join lateral pg_catalog.json_to_record(h.document::json)
-        as spec (queue text, priority smallint, name text, retries bigint,
+#: The members of a document that are columns of every row.
+SPEC = """queue text, priority smallint, name text, retries bigint,
                  timeout float8, lease float8, on_exhausted text, label text, owner text,
                  subject text, expires_at timestamptz, on_expired text, on_hold text,
-                 after uuid{further})
-), verdict as materialized (
-    select exists (select from head where head.expires_at <= head.due_at) as refused
-), input as (
-    select i.place, i.id, i.args, i.chosen
-      from unnest(%(ids)s::text::uuid[], %(args)s::text::text[], %(chosen)s::text::bigint[])
-           with ordinality as i (id, args, chosen, place)
-"""
+                 after uuid"""
 
 
 def accept_jobs(schema: Schema) -> str:
-    """Which time do these jobs get, and do they all start before they expire?  Then they are born.
+    """Which time do these jobs get, and do they start before they expire?  Then they are born.
 
-    One that would expire before it starts is left to the domain to refuse: then nothing is written,
-    and ``refused`` is true.  ``delays`` are microseconds.  ``moment`` is the stamp in microseconds
-    since 1970.  Numbers are drawn in the order of the input, also for those who are refused.
+    They differ in id and arguments only.  What they have in common arrives once: ``head`` is their
+    document but for its last member, the arguments.  ``delay`` is in microseconds.
+
+    Those that would expire before they start are left to the domain to refuse: then nothing is
+    written, and ``refused`` is true.  ``moment`` is the stamp in microseconds since 1970.  Numbers
+    are drawn in the order of the input, and there is but one head: no sort is needed.
     """
     return f"""
-{stamped_jobs()}), numbered as materialized (
-    select input.*, {next_number(schema)} as seq
-      from input
+with stamp as materialized (
+    select pg_catalog.clock_timestamp() as at
+), head as materialized (
+    select stamp.at, spec.*, pg_catalog.left(%(head)s::text, -1) || ',"args":' as opening,
+           greatest(stamp.at + %(delay)s::text::bigint * interval '1 microsecond',
+                    %(run_at)s::text::timestamptz) as due_at
+      from stamp
+     cross join lateral pg_catalog.json_to_record(%(head)s::text::json)
+        as spec ({SPEC})
+), verdict as materialized (
+    select exists (select from head where head.expires_at <= head.due_at) as refused
+), input as materialized (
+    select i.id, i.args, {next_number(schema)} as seq
+      from unnest(%(ids)s::text::uuid[], %(args)s::text::text[]) as i (id, args)
+     where not (select refused from verdict)
 ), logged as (
     insert into {schema.table("job_events")} (job_id, version, event_id, at, kind, due_at, data)
            overriding system value
-    select input.id, 1, input.seq, head.at, %(kind)s, head.due_at, {DOCUMENT}
-      from {jobs_with_heads("numbered")}
-     where not (select refused from verdict)
-     order by input.seq
+    select input.id, 1, input.seq, head.at, %(kind)s, head.due_at,
+           (head.opening || input.args || '}}')::json
+      from input cross join head
 ), born as (
     insert into {schema.table("jobs")} (
            seq, format, id, queue, priority, name, args, enqueued_at, retries, timeout,
            lease_seconds, on_exhausted, label, owner, subject, expires_at, on_expired, on_hold,
            after, version, state, due_at, at)
-    select input.seq, head.format, input.id, head.queue, head.priority, head.name,
+    select input.seq, %(format)s::text::smallint, input.id, head.queue, head.priority, head.name,
            input.args::json, head.at, head.retries, head.timeout, head.lease, head.on_exhausted,
            head.label, head.owner, head.subject, head.expires_at, head.on_expired, head.on_hold,
            head.after, 1, 'queued', head.due_at, head.at
-      from {jobs_with_heads("numbered")}
-     where not (select refused from verdict)
-     order by input.seq
+      from input cross join head
 )
 select verdict.refused, (extract(epoch from stamp.at) * 1000000)::bigint as moment,
        pg_catalog.pg_current_xact_id()::text::bigint as xid

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from ....projections.row import NEVER
 from ..schema.name import Schema
-from .enqueue import DOCUMENT, jobs_with_heads, stamped_jobs
+from .enqueue import SPEC
 from .order import next_number, shared_locks
 
 
@@ -25,21 +25,35 @@ def accept_keyed(schema: Schema) -> str:
     ``accept_jobs``, but that the row comes first and its number with it, since only the row can
     meet a conflict.
     """
-    columns = ", unique_key text, ordering_key text, blocked_by uuid"
     return f"""
-{stamped_jobs(columns)}), seen as materialized (
-    select input.place, input.id, input.args::json as args, {DOCUMENT} as data, head.*, j.holder
-      from {jobs_with_heads("input")}
+with stamp as materialized (
+    select pg_catalog.clock_timestamp() as at
+), input as materialized (
+    select i.place, i.id, i.format, i.data::json as data, stamp.at, spec.*,
+           greatest(stamp.at + i.delay * interval '1 microsecond', i.run_at) as due_at
+      from unnest(%(ids)s::text::uuid[], %(run_ats)s::text::timestamptz[],
+                  %(delays)s::text::bigint[], %(formats)s::text::smallint[],
+                  %(data)s::text::text[])
+           with ordinality as i (id, run_at, delay, format, data, place)
+     cross join stamp
+     cross join lateral pg_catalog.json_to_record(i.data::json)
+        as spec ({SPEC}, args json,
+                 unique_key text, ordering_key text, blocked_by uuid)
+), verdict as materialized (
+    select exists (select from input where input.expires_at <= input.due_at) as refused
+), seen as materialized (
+    select input.*, j.holder
+      from input
       left join lateral (
            select {_document("null::json")} as holder
              from {schema.table("jobs")} as j
-            where j.queue = head.queue and j.unique_key = head.unique_key
+            where j.queue = input.queue and j.unique_key = input.unique_key
               and pg_catalog.current_setting('transaction_isolation') = 'read committed'
            offset 0
            ) as j on true
      where not (select refused from verdict)
      order by input.place
-), {shared_locks("head.ordering_key", "head")}, numbered as materialized (
+), {shared_locks("input.ordering_key", "input")}, numbered as materialized (
     select free.*, {next_number(schema)} as seq
       from (select seen.*, seen.id = any (array(
                    select s.blocked_by from seen as s where s.blocked_by is not null)) as has_waiter

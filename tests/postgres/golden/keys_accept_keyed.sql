@@ -1,27 +1,24 @@
 with stamp as materialized (
     select pg_catalog.clock_timestamp() as at
-), head as materialized (
-    select h.number, h.format, stamp.at, spec.*,
-           pg_catalog.left(h.document, -1) || ',"args":' as opening,
-           greatest(stamp.at + h.delay * interval '1 microsecond', h.run_at) as due_at
-      from unnest(%(run_ats)s::text::timestamptz[], %(delays)s::text::bigint[],
-                  %(formats)s::text::smallint[], %(heads)s::text::text[])
-           with ordinality as h (run_at, delay, format, document, number)
+), input as materialized (
+    select i.place, i.id, i.format, i.data::json as data, stamp.at, spec.*,
+           greatest(stamp.at + i.delay * interval '1 microsecond', i.run_at) as due_at
+      from unnest(%(ids)s::text::uuid[], %(run_ats)s::text::timestamptz[],
+                  %(delays)s::text::bigint[], %(formats)s::text::smallint[],
+                  %(data)s::text::text[])
+           with ordinality as i (id, run_at, delay, format, data, place)
      cross join stamp
-     cross join lateral pg_catalog.json_to_record(h.document::json)
+     cross join lateral pg_catalog.json_to_record(i.data::json)
         as spec (queue text, priority smallint, name text, retries bigint,
                  timeout float8, lease float8, on_exhausted text, label text, owner text,
                  subject text, expires_at timestamptz, on_expired text, on_hold text,
-                 after uuid, unique_key text, ordering_key text, blocked_by uuid)
+                 after uuid, args json,
+                 unique_key text, ordering_key text, blocked_by uuid)
 ), verdict as materialized (
-    select exists (select from head where head.expires_at <= head.due_at) as refused
-), input as (
-    select i.place, i.id, i.args, i.chosen
-      from unnest(%(ids)s::text::uuid[], %(args)s::text::text[], %(chosen)s::text::bigint[])
-           with ordinality as i (id, args, chosen, place)
+    select exists (select from input where input.expires_at <= input.due_at) as refused
 ), seen as materialized (
-    select input.place, input.id, input.args::json as args, (head.opening || input.args || '}')::json as data, head.*, j.holder
-      from input as input full join head on head.number = input.chosen
+    select input.*, j.holder
+      from input
       left join lateral (
            select pg_catalog.json_build_object(
        'id', j.id, 'name', j.name, 'queue', j.queue, 'unique_key', j.unique_key,
@@ -31,7 +28,7 @@ with stamp as materialized (
        'expires_at', (extract(epoch from j.expires_at) * 1000000)::bigint,
        'at', (extract(epoch from j.at) * 1000000)::bigint) as holder
              from "leasebook"."jobs" as j
-            where j.queue = head.queue and j.unique_key = head.unique_key
+            where j.queue = input.queue and j.unique_key = input.unique_key
               and pg_catalog.current_setting('transaction_isolation') = 'read committed'
            offset 0
            ) as j on true
@@ -39,8 +36,8 @@ with stamp as materialized (
      order by input.place
 ), locked as materialized (
     select pg_catalog.count(pg_catalog.pg_advisory_xact_lock_shared(pg_catalog.hashtextextended(pg_catalog.concat_ws(e'\x1f', %(schema)s::text, 'order', k.key), 0))) as keys
-      from (select distinct head.ordering_key as key from head
-             where head.ordering_key is not null order by 1) as k
+      from (select distinct input.ordering_key as key from input
+             where input.ordering_key is not null order by 1) as k
 ), numbered as materialized (
     select free.*, pg_catalog.nextval((select pg_catalog.pg_get_serial_sequence('"leasebook"."job_events"', 'event_id')::regclass)) as seq
       from (select seen.*, seen.id = any (array(
