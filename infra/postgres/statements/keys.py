@@ -13,20 +13,8 @@ from ..schema.name import Schema
 from .enqueue import SPEC
 from .order import next_number, shared_locks
 
-
-def accept_keyed(schema: Schema) -> str:
-    """Which of these jobs with keys are born, and who has the unique keys of the others?
-
-    ``born`` holds places, from 1; ``held`` is a document of places and holders.  A unique key that
-    is visibly taken is answered before a sequence number is drawn.  (Under READ COMMITTED only: an
-    older snapshot may show a holder that has ended, so there the index alone is asked.)  A place in
-    neither met a holder that this statement could not see.  Numbers are drawn under the shared
-    locks of the ordering keys, which are kept to the end of the transaction.  The rest is as in
-    ``accept_jobs``, but that the row comes first and its number with it, since only the row can
-    meet a conflict.
-    """
-    return f"""
-with stamp as materialized (
+#: The input by its documents, with due times, and the verdict on it.
+_STAMPED = f"""with stamp as materialized (
     select pg_catalog.clock_timestamp() as at
 ), input as materialized (
     select i.place, i.id, i.format, i.data::json as data, stamp.at, spec.*,
@@ -41,7 +29,23 @@ with stamp as materialized (
                  unique_key text, ordering_key text, blocked_by uuid)
 ), verdict as materialized (
     select exists (select from input where input.expires_at <= input.due_at) as refused
-), seen as materialized (
+"""
+
+
+def accept_keyed(schema: Schema) -> str:
+    """Which of these jobs with keys are born, and who has the unique keys of the others?
+
+    ``born`` holds places, from 1; ``held`` is a document of places and holders.  A unique key that
+    is visibly taken is answered before a sequence number is drawn.  (Under READ COMMITTED only: an
+    older snapshot may show a holder that has ended, so there the index alone is asked.)  A place in
+    neither met a holder that this statement could not see.  Numbers are drawn under the shared
+    locks of the ordering keys, which are kept to the end of the transaction.
+
+    Each job brings a document of its own: jobs without keys that are not alike come here too.  The
+    rest is as in ``accept_jobs``, but that the row comes first, since only it can meet a conflict.
+    """
+    return f"""
+{_STAMPED}), seen as materialized (
     select input.*, j.holder
       from input
       left join lateral (
