@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
+from typing import overload
 from uuid import UUID
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from ..domain.job import JobSpec
-from ..domain.values import OnConflict
+from ..domain.values import Json, OnConflict
 
 
 @frozen
@@ -27,6 +29,32 @@ class Order:
     delay: float = 0.0
     on_conflict: OnConflict = OnConflict.REJECT
     idempotency_key: str | None = None
+
+
+@frozen
+class Alike(Sequence[Order]):
+    """Orders that differ in nothing but the ids and the arguments of their jobs.
+
+    ``pattern`` has what they share.  Each is made of it when it is asked for; who knows that they
+    are alike checks and writes the pattern once and makes none.
+    """
+
+    pattern: Order
+    ids: Sequence[UUID]
+    args: Sequence[Json]
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @overload
+    def __getitem__(self, place: int) -> Order: ...
+    @overload
+    def __getitem__(self, place: slice) -> Alike: ...
+    def __getitem__(self, place: int | slice) -> Order | Alike:
+        if isinstance(place, slice):
+            return Alike(self.pattern, self.ids[place], self.args[place])
+        spec = evolve(self.pattern.spec, id=self.ids[place], args=self.args[place])
+        return evolve(self.pattern, spec=spec)
 
 
 @frozen

@@ -48,31 +48,37 @@ def encode_spec(spec: JobSpec, blocked_by: UUID | None = None) -> str:
 
     The hold of a group is in the document, so that a fold needs no arithmetic.
     """
+    return f'{encode_head(spec, blocked_by)[:-1]},"args":{spec.args}}}'
+
+
+def encode_head(spec: JobSpec, blocked_by: UUID | None = None) -> str:
+    """The same document without its last member, ``args``."""
     policy, group = spec.policy, spec.group
-    head = given(
-        name=spec.name,
-        queue=spec.queue,
-        priority=spec.priority,
-        retries=policy.retries,
-        timeout=policy.timeout,
-        lease=policy.lease,
-        on_exhausted=policy.on_exhausted,
-        label=spec.label,
-        owner=spec.owner,
-        subject=spec.subject,
-        expires_at=_iso(spec.expires_at),
-        group_key=spec.group_key,
-        group=None if group is None else [group.window, group.max_hold, group.max_size],
-        hold_until=_iso(spec.hold_until),
-        unique_key=spec.unique_key,
-        on_expired=None if policy.on_expired is OnExpired.RETRY else policy.on_expired,
-        ordering_key=spec.ordering_key,
-        on_hold=None if spec.on_hold is OnHold.BLOCK else spec.on_hold,
-        after=_text(spec.after),
-        sequence=spec.sequence,
-        blocked_by=_text(blocked_by),
+    return dumps(
+        given(
+            name=spec.name,
+            queue=spec.queue,
+            priority=spec.priority,
+            retries=policy.retries,
+            timeout=policy.timeout,
+            lease=policy.lease,
+            on_exhausted=policy.on_exhausted,
+            label=spec.label,
+            owner=spec.owner,
+            subject=spec.subject,
+            expires_at=_iso(spec.expires_at),
+            group_key=spec.group_key,
+            group=None if group is None else [group.window, group.max_hold, group.max_size],
+            hold_until=_iso(spec.hold_until),
+            unique_key=spec.unique_key,
+            on_expired=None if policy.on_expired is OnExpired.RETRY else policy.on_expired,
+            ordering_key=spec.ordering_key,
+            on_hold=None if spec.on_hold is OnHold.BLOCK else spec.on_hold,
+            after=_text(spec.after),
+            sequence=spec.sequence,
+            blocked_by=_text(blocked_by),
+        )
     )
-    return f'{dumps(head)[:-1]},"args":{spec.args}}}'
 
 
 def decode_spec(job_id: UUID, at: datetime, data: str) -> JobSpec:

@@ -26,6 +26,7 @@ __all__ = [
     "bind",
     "decode",
     "decode_items",
+    "document",
     "encode",
     "encode_item",
     "encode_named",
@@ -35,6 +36,16 @@ ROOT = "args"
 ITEM = "item"
 #: A JSON value of exactly such a type is the typed value itself.
 _AS_IT_IS = frozenset((str, int, float, bool))
+
+
+def document(face: Face, args: tuple[object, ...], kwargs: Mapping[str, object]) -> Json:
+    """The document of a call's arguments: of plain ones directly, of all others the long way.
+
+    Raises InvalidValue as ``bind`` and ``encode`` do.
+    """
+    if face.direct is not None and not kwargs and (text := face.direct(args)) is not None:
+        return text
+    return encode(face, bind(face, args, kwargs))
 
 
 def bind(face: Face, args: tuple[object, ...], kwargs: Mapping[str, object]) -> dict[str, object]:

@@ -11,6 +11,7 @@ import attrs
 from attrs import frozen
 
 from .convert import STRICT
+from .direct import Direct, direct
 from .errors import HandlerRefused
 from .run import Run
 
@@ -24,7 +25,8 @@ class Face:
 
     ``run`` is the name of the parameter that gets the Run, None when there is none.  ``hints`` are
     the declared types of the arguments, in order; ``signature`` is without the run.  For a grouped
-    handler ``item`` is the type of one item, and the one argument is the list of them.
+    handler ``item`` is the type of one item, and the one argument is the list of them.  ``direct``
+    writes arguments whose types are all plain.
     """
 
     handler: Callable[..., Any]
@@ -34,6 +36,7 @@ class Face:
     is_async: bool
     positional: tuple[str, ...]
     item: Any = None
+    direct: Direct | None = None
 
     @property
     def name(self) -> str:
@@ -92,19 +95,23 @@ def read(handler: Any, grouped: bool, localns: Mapping[str, Any]) -> Face:
         else:
             hints[name] = hint
     rest = [each for name, each in signature.parameters.items() if name != run]
+    positional = tuple(
+        name for name, each in signature.parameters.items() if each.kind is each.POSITIONAL_ONLY
+    )
+    signature = signature.replace(parameters=rest, return_annotation=signature.empty)
     face = Face(
         handler,
         run,
         hints,
-        signature.replace(parameters=rest, return_annotation=signature.empty),
+        signature,
         inspect.iscoroutinefunction(handler),
-        tuple(
-            name for name, each in signature.parameters.items() if each.kind is each.POSITIONAL_ONLY
-        ),
+        positional,
     )
     for name, hint in hints.items():
         _check_hint(handler, name, hint, localns)
-    return attrs.evolve(face, item=_item(face)) if grouped else face
+    if grouped:
+        return attrs.evolve(face, item=_item(face))
+    return attrs.evolve(face, direct=direct(signature, hints))
 
 
 def _check_kind(handler: Any) -> None:

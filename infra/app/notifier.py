@@ -2,9 +2,10 @@
 
 A transaction that notifies takes a lock of the whole server at its commit, so an enqueue only
 leaves its transaction's id here.  A thread asks the server, on a connection of its own, how the
-pending transactions ended: after 1, 2, 5 and 10 ms, then at twice the time before, at most 1 s.
-It rings once for all that committed within a millisecond.  A ring is a courtesy: when the server
-cannot be asked the ids are forgotten, and the workers' polling finds the jobs.
+pending transactions ended: thrice within a millisecond, then rarer, at last once a second.  It
+rings as soon as one has committed, and then not again for 5 ms: of a burst the first is told at
+once, and the others with one ring for many.  A ring is a courtesy: when the server cannot be asked
+the ids are forgotten, and the workers' polling finds the jobs.
 """
 
 from __future__ import annotations
@@ -20,26 +21,28 @@ from .logs import get_logger
 
 log = get_logger("leasebook.notifier")
 
-FIRST_WAITS_SECONDS = (0.001, 0.002, 0.005, 0.01)
+#: Most commits come within two milliseconds of their enqueue.
+FIRST_WAITS_SECONDS = (0.0003, 0.0003, 0.0003, 0.0005, 0.001, 0.002, 0.005, 0.01)
 WAIT_SECONDS_MAX = 1.0
-DEBOUNCE_SECONDS = 0.001
+#: A transaction that enqueues time after time is asked about from this wait on.
+AGAIN = FIRST_WAITS_SECONDS.index(0.002)
 #: A busy producer rings no more often than so: its workers are awake anyway.
 QUIET_SECONDS = 0.005
 #: After an error the server is left alone for so long.
 PAUSE_SECONDS = 1.0
 #: More open transactions than this are not watched; the oldest are forgotten first.
 PENDING_MAX = 10_000
+NEVER = float("inf")
 
 
 class Commits(Protocol):
     """What the notifier asks of the database, on a connection of its own."""
 
-    def ended(self, xids: Sequence[int]) -> tuple[Sequence[int], Sequence[int]]:
-        """Which of these transactions committed, and which can be forgotten otherwise."""
-        ...
+    def ring_for(self, xids: Sequence[int]) -> tuple[Sequence[int], Sequence[int]]:
+        """Wake the workers if one of these transactions has committed.
 
-    def ring(self) -> None:
-        """Wake the workers."""
+        Which of them committed, and which can be forgotten otherwise?
+        """
         ...
 
     def close(self) -> None:
@@ -52,37 +55,46 @@ class Notifier:
 
     def __init__(self, connect: Callable[[], Commits]) -> None:
         self._connect = connect
+        self._start_anew()
+        _ALL.add(self)
+
+    def _start_anew(self) -> None:
         self._changed = threading.Condition()
         self._pending: dict[int, None] = {}
         self._thread: threading.Thread | None = None
         self._step = 0
-        self._fresh = False
         self._closing = False
-        self._paused_until = 0.0
-        self._quiet_until = 0.0
-        _ALL.add(self)
+        self._ask_at = self._asleep_until = NEVER
+        self._paused_until = self._quiet_until = 0.0
 
     def watch(self, xids: Iterable[int]) -> None:
         """Ring when one of these transactions commits.  Returns at once and raises nothing."""
         with self._changed:
-            if self._closing or time.monotonic() < self._paused_until:
+            now = time.monotonic()
+            if self._closing or now < self._paused_until:
                 return
-            self._pending.update(dict.fromkeys(xids))
+            new = [xid for xid in xids if xid not in self._pending]
+            self._pending.update(dict.fromkeys(new))
             while len(self._pending) > PENDING_MAX:
                 del self._pending[next(iter(self._pending))]
-            self._step = 0
-            self._fresh = True
+            self._step = 0 if new else min(self._step, AGAIN)
+            # It hastens the next question and never puts it off.
+            wait = FIRST_WAITS_SECONDS[self._step]
+            self._ask_at = min(self._ask_at, max(now + wait, self._quiet_until))
             if self._thread is None:
-                self._thread = threading.Thread(
-                    target=self._serve, name="leasebook-notifier", daemon=True
-                )
-                try:
-                    self._thread.start()
-                except RuntimeError:
-                    # The interpreter is ending; polling finds the job.
-                    self._thread = None
-                    self._pending.clear()
-            self._changed.notify_all()
+                self._start()
+            elif self._ask_at < self._asleep_until:
+                # Most often the thread will be up in time, and waking it costs the caller.
+                self._changed.notify_all()
+
+    def _start(self) -> None:
+        self._thread = threading.Thread(target=self._serve, name="leasebook-notifier", daemon=True)
+        try:
+            self._thread.start()
+        except RuntimeError:
+            # The interpreter is ending; polling finds the job.
+            self._thread = None
+            self._pending.clear()
 
     @property
     def pending(self) -> int:
@@ -103,16 +115,6 @@ class Notifier:
         """In a child: the thread is gone and the connection is the parent's, so begin anew."""
         self._start_anew()
 
-    def _start_anew(self) -> None:
-        self._changed = threading.Condition()
-        self._pending = {}
-        self._thread = None
-        self._step = 0
-        self._fresh = False
-        self._closing = False
-        self._paused_until = 0.0
-        self._quiet_until = 0.0
-
     def _serve(self) -> None:
         commits: Commits | None = None
         try:
@@ -131,58 +133,41 @@ class Notifier:
     def _next(self) -> list[int] | None:
         """The ids to ask about, when it is time to; None when this thread should end."""
         with self._changed:
-            while not self._pending:
-                if self._closing:
-                    self._thread = None
-                    return None
-                self._changed.wait()
-            wake_at = float("inf")
-            self._fresh = True
-            while not self._closing:
-                now = time.monotonic()
-                if self._fresh:
-                    # A new transaction hastens the next question and never puts it off.
-                    self._fresh = False
-                    wake_at = max(self._quiet_until, min(wake_at, now + self._patience()))
-                if wake_at <= now:
-                    break
-                self._changed.wait(wake_at - now)
+            while not (self._closing or self._ask_at <= (now := time.monotonic())):
+                self._asleep_until = self._ask_at
+                self._changed.wait(None if self._ask_at == NEVER else self._ask_at - now)
+            # From here to the next sleep nobody needs to wake it.
+            self._asleep_until, self._ask_at = 0.0, NEVER
+            if self._closing and not self._pending:
+                self._thread = None
+                return None
             return list(self._pending)
 
-    def _patience(self) -> float:
-        step, self._step = self._step, self._step + 1
-        if step < len(FIRST_WAITS_SECONDS):
-            return FIRST_WAITS_SECONDS[step]
-        doublings = min(step - len(FIRST_WAITS_SECONDS) + 1, 16)
-        return min(WAIT_SECONDS_MAX, FIRST_WAITS_SECONDS[-1] * 2.0**doublings)
-
     def _ask(self, commits: Commits, xids: Sequence[int]) -> None:
-        committed = self._settle(commits, xids)
-        if committed and not self._closing:
-            # Trailing edge: others that commit now are told of by the same ring.
-            until = time.monotonic() + DEBOUNCE_SECONDS
-            with self._changed:
-                self._changed.wait_for(lambda: self._closing, max(0.0, until - time.monotonic()))
-                rest = list(self._pending)
-            if rest:
-                self._settle(commits, rest)
-        if committed:
-            commits.ring()
-            self._quiet_until = time.monotonic() + QUIET_SECONDS
-        with self._changed:
-            if self._closing:
-                self._pending.clear()
-
-    def _settle(self, commits: Commits, xids: Sequence[int]) -> bool:
-        committed, forgotten = commits.ended(xids)
+        committed, forgotten = commits.ring_for(xids)
         with self._changed:
             for xid in (*committed, *forgotten):
                 self._pending.pop(xid, None)
-        return bool(committed)
+            if self._closing:
+                self._pending.clear()
+            now = time.monotonic()
+            if committed:
+                self._quiet_until = now + QUIET_SECONDS
+            if self._pending:
+                wait = self._patience()
+                self._ask_at = max(min(self._ask_at, now + wait), self._quiet_until)
+
+    def _patience(self) -> float:
+        self._step += 1
+        if self._step < len(FIRST_WAITS_SECONDS):
+            return FIRST_WAITS_SECONDS[self._step]
+        doublings = min(self._step - len(FIRST_WAITS_SECONDS) + 1, 16)
+        return min(WAIT_SECONDS_MAX, FIRST_WAITS_SECONDS[-1] * 2.0**doublings)
 
     def _give_up(self) -> None:
         with self._changed:
             self._pending.clear()
+            self._ask_at = self._asleep_until = NEVER
             self._thread = None
             self._paused_until = time.monotonic() + PAUSE_SECONDS
 

@@ -14,10 +14,11 @@ from ...domain.errors import InvalidValue
 from ...domain.job import Group, Job, Policy
 from ...domain.retry import Retry
 from ...domain.values import Json
-from ..caller_ports import Order, Receipt
+from ..caller_ports import Alike, Order, Receipt
 from . import arguments, results
 from .errors import HandlerRefused
 from .handlers import Face, read
+from .ids import new_ids
 from .options import (
     ENQUEUE_OPTIONS,
     KEYS,
@@ -114,8 +115,7 @@ class JobType:
         """A checked order.  Keywords that are options count as options, the rest as arguments."""
         chosen, rest = self._split(given, options)
         if self.group is None:
-            document = arguments.encode(self.face, arguments.bind(self.face, args, rest))
-            return make_order(self.defaults, document, chosen)
+            return make_order(self.defaults, arguments.document(self.face, args, rest), chosen)
         item = self._one_item(args, rest)
         return make_order(self.defaults, arguments.encode_item(self.face, item), chosen)
 
@@ -139,20 +139,34 @@ class JobType:
         receipts = self._submit(caller, (order,))
         return receipts[0] if isinstance(receipts, tuple) else _first(receipts)
 
-    def orders(self, many: Iterable[object], options: Mapping[str, object]) -> list[Order]:
+    def orders(self, many: Iterable[object], options: Mapping[str, object]) -> Sequence[Order]:
         """Checked orders for many: each the one argument, or a tuple of several."""
-        single = self.group is not None or len(self.face.hints) == 1
         told = [name for name in KEYS if callable(options.get(name))]
+        if told or self.group is not None:
+            return self._told(many, options, told)
+        given = (self._arguments(each, place) for place, each in enumerate(many))
+        first = next(given, None)
+        if first is None:
+            return ()
+        # With the same options for all, the first is checked whole, and of the others what differs.
+        pattern = self.order(first, {}, options)
+        args = [pattern.spec.args, *(arguments.document(self.face, each, {}) for each in given)]
+        return Alike(pattern, new_ids(len(args)), args)
+
+    def _told(
+        self, many: Iterable[object], options: Mapping[str, object], told: Sequence[str]
+    ) -> list[Order]:
+        """Orders of which each has options of its own, as functions tell them."""
         orders: list[Order] = []
         for place, each in enumerate(many):
             chosen = dict(options)
             for name in told:
                 chosen[name] = cast(Callable[[object], object], options[name])(each)
-            orders.append(self.order(self._arguments(each, single, place), {}, chosen))
+            orders.append(self.order(self._arguments(each, place), {}, chosen))
         return orders
 
-    def _arguments(self, given: object, single: bool, place: int) -> tuple[object, ...]:
-        if single:
+    def _arguments(self, given: object, place: int) -> tuple[object, ...]:
+        if self.group is not None or len(self.face.hints) == 1:
             return (given,)
         if not isinstance(given, tuple):
             raise InvalidValue(f"[{place}]", kind(given), "give the arguments as a tuple")

@@ -37,7 +37,7 @@ class MemoryProducer(MemoryTransaction):
         Raises DataRefused for what PostgreSQL could not store, and the domain's errors for an
         order that contradicts itself or whose key is taken.
         """
-        return self._accept(orders, self.session.read_time())
+        return self._accept(tuple(orders), self.session.read_time())
 
     @statement
     def accept_at(self, orders: Sequence[Order], at: datetime) -> list[Receipt]:

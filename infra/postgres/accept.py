@@ -6,25 +6,26 @@ the same code.  Nothing here waits or knows a connection.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TypeAlias
+from uuid import UUID
 
 from attrs import evolve as replace
 
 from ...domain.ordering import check_keys, unknown_parent
 from ...projections.row import format_of_spec
-from ..caller_ports import Order, Receipt
+from ..caller_ports import Alike, Order, Receipt
 from ..documents import encode_spec
 from .accept_keys import accept_keyed, is_keyed
 from .accept_parts import Asking as Asking
 from .accept_parts import Question as Question
-from .accept_parts import Refused, chunks, explain, job_columns, parts
+from .accept_parts import Refused, alike_columns, as_alike, chunks, explain, job_columns, parts
 from .accept_parts import Row as Row
 from .accept_requests import adopt, recall
 from .holders import moment_of
 from .rows import numbers, texts, uuids
 from .schema.name import Schema
-from .statements import enqueue, order
+from .statements import enqueue, keys, order
 
 Accepting: TypeAlias = Asking[tuple[Receipt, ...]]
 
@@ -36,7 +37,9 @@ def accepting(schema: Schema, orders: Sequence[Order]) -> Accepting:
     a job that would expire before it starts, UniqueKeyTaken and IdempotencyConflict for keys that
     others have.
     """
-    check_keys([order.spec for order in orders])
+    if isinstance(orders, Alike) and not _is_plain(orders.pattern):
+        orders = list(orders)
+    check_keys([order.spec for order in _kinds(orders)])
     guarded = _writes_in_several_goes(orders)
     if guarded:
         # A refusal of a later part must take the earlier ones back, whatever the caller does next.
@@ -49,12 +52,36 @@ def accepting(schema: Schema, orders: Sequence[Order]) -> Accepting:
         raise refused.why from None
     if guarded:
         yield "release savepoint leasebook_enqueue", {}
-    return tuple(receipts[place] for place in range(len(orders)))
+    return tuple(receipts)
 
 
-def _accept(schema: Schema, orders: Sequence[Order]) -> Asking[dict[int, Receipt]]:
+def _kinds(orders: Sequence[Order]) -> Sequence[Order]:
+    """The orders, but of those that are alike their pattern."""
+    return (orders.pattern,) if isinstance(orders, Alike) else orders
+
+
+def _is_plain(order: Order) -> bool:
+    """Whether nothing that was there before can answer for the order: a single job without keys."""
+    return order.spec.group is None and not is_keyed(order) and order.idempotency_key is None
+
+
+def _accept(schema: Schema, orders: Sequence[Order]) -> Asking[Iterable[Receipt]]:
+    yield from _check_parents(schema, _kinds(orders))
+    if isinstance(orders, Alike):
+        return (yield from _alike(schema, orders))
+    receipts = yield from _several(schema, orders)
+    return [receipts[place] for place in range(len(orders))]
+
+
+def _alike(schema: Schema, orders: Alike) -> Asking[list[Receipt]]:
+    receipts: list[Receipt] = []
+    for part in parts(orders, range(len(orders))):
+        receipts += yield from _jobs(schema, orders[part[0] : part[-1] + 1])
+    return receipts
+
+
+def _several(schema: Schema, orders: Sequence[Order]) -> Asking[dict[int, Receipt]]:
     """Requests first, in order of their keys, then unique keys in theirs: everybody alike."""
-    yield from _check_parents(schema, orders)
     known = yield from recall(schema, orders)
     receipts = known.receipts
     wanted = [place for place in range(len(orders)) if known.is_new(place)]
@@ -85,6 +112,8 @@ def _writes_in_several_goes(orders: Sequence[Order]) -> bool:
     if len(orders) == 1:
         only = orders[0]
         return is_keyed(only) and only.idempotency_key is not None
+    if isinstance(orders, Alike):
+        return len(list(parts(orders, range(len(orders))))) > 1
     if any(is_keyed(each) or each.idempotency_key is not None for each in orders):
         return True
     return len(_plain_parts(orders, range(len(orders)))) > 1
@@ -98,11 +127,19 @@ def _plain_parts(orders: Sequence[Order], places: Sequence[int]) -> list[list[in
 
 
 def _jobs(schema: Schema, orders: Sequence[Order]) -> Asking[list[Receipt]]:
-    rows = yield enqueue.accept_jobs(schema), job_columns(orders)
-    refused, moment, xid = rows[0]
+    alike = as_alike(orders)
+    if alike is None:
+        # Each brings a document of its own, as those with keys do; these have nobody to meet.
+        asked = job_columns(orders) | {"schema": schema.name}
+        rows = yield keys.accept_keyed(schema), asked
+        ids: Sequence[UUID] = [each.spec.id for each in orders]
+    else:
+        rows = yield enqueue.accept_jobs(schema), alike_columns(alike)
+        ids = alike.ids
+    refused, moment, xid, *_ = rows[0]
     if refused:
         explain(orders, moment_of(moment))
-    return [Receipt(each.spec.id, None, xid) for each in orders]
+    return [Receipt(each, None, xid) for each in ids]
 
 
 def _items(schema: Schema, orders: Sequence[Order]) -> Asking[list[Receipt]]:

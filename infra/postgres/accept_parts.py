@@ -13,10 +13,10 @@ from ...domain.commands import Enqueue
 from ...domain.decide import decide
 from ...domain.events import Enqueued
 from ...projections.row import format_of_spec
-from ..caller_ports import Order
+from ..caller_ports import Alike, Order
 from ..codec import KINDS
-from ..documents import encode_spec
-from .rows import numbers, texts, times, uuids
+from ..documents import encode_head, encode_spec
+from .rows import moment, numbers, texts, times, uuids
 
 Row: TypeAlias = Sequence[Any]
 Question: TypeAlias = tuple[str, dict[str, object]]
@@ -42,9 +42,10 @@ def parts(orders: Sequence[Order], places: Iterable[int]) -> Iterator[list[int]]
     """The places cut into parts that a statement can carry."""
     part: list[int] = []
     size = 0
+    args = orders.args if isinstance(orders, Alike) else [each.spec.args for each in orders]
     for place in places:
         # Most characters are one byte in UTF-8, and the bound is no sharp one.
-        grown = len(orders[place].spec.args) + 400
+        grown = len(args[place]) + 400
         if part and (len(part) >= ROWS_MAX or size + grown > BYTES_MAX):
             yield part
             part, size = [], 0
@@ -63,18 +64,50 @@ def chunks(values: Sequence[T]) -> Iterator[list[T]]:
 def job_columns(
     orders: Sequence[Order], behind: Sequence[UUID | None] | None = None
 ) -> dict[str, object]:
-    """The parameters of the statements that accept jobs; ``behind`` is who each is born behind."""
+    """The parameters of the statement that accepts jobs, each with a document of its own.
+
+    ``behind`` is who each is born behind.
+    """
     behind = behind or (None,) * len(orders)
     return {
         "ids": uuids([each.spec.id for each in orders]),
         "run_ats": times([each.run_at for each in orders]),
-        "delays": numbers([timedelta(seconds=each.delay) // MICROSECOND for each in orders]),
+        "delays": numbers([_delay(each) for each in orders]),
         "formats": numbers([format_of_spec(each.spec) for each in orders]),
         "data": texts(
             [encode_spec(each.spec, one) for each, one in zip(orders, behind, strict=True)]
         ),
         "kind": KINDS[Enqueued.kind],
     }
+
+
+def alike_columns(orders: Alike) -> dict[str, object]:
+    """The parameters of the statement that accepts jobs that are alike."""
+    pattern = orders.pattern
+    return {
+        "ids": uuids(orders.ids),
+        "args": texts(orders.args),
+        "head": encode_head(pattern.spec),
+        "run_at": None if pattern.run_at is None else moment(pattern.run_at),
+        "delay": str(_delay(pattern)),
+        "format": str(format_of_spec(pattern.spec)),
+        "kind": KINDS[Enqueued.kind],
+    }
+
+
+def as_alike(orders: Sequence[Order]) -> Alike | None:
+    """The orders as what they are if they differ in nothing but id and arguments; or None."""
+    if isinstance(orders, Alike):
+        return orders
+    pattern = orders[0]
+    ids, args = [each.spec.id for each in orders], [each.spec.args for each in orders]
+    alike = Alike(pattern, ids, args)
+    others = zip(alike, orders, strict=True)
+    return alike if len(orders) == 1 or all(one == other for one, other in others) else None
+
+
+def _delay(order: Order) -> int:
+    return timedelta(seconds=order.delay) // MICROSECOND
 
 
 def birth(order: Order, at: datetime, behind: UUID | None = None) -> Enqueue:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from .connection import Link
 from .schema.name import Schema
 from .settings import Settings
-from .statements import enqueue, frame, workers
+from .statements import frame, workers
 from .wakeup import channel
 
 IN_PROGRESS = "in progress"
@@ -26,18 +26,17 @@ class PostgresCommits:
         self._link = Link(dsn, self._settings, "leasebook notifier")
         self._channel = channel(schema)
 
-    def ended(self, xids: Sequence[int]) -> tuple[Sequence[int], Sequence[int]]:
-        """The committed ones, and those that can be forgotten: rolled back, or too old to know."""
-        begin = frame.begin_look(self._settings)
-        rows = self._link.once(begin, enqueue.outcomes(), {"xids": list(xids)})
-        committed = [xid for xid, status in rows if status == COMMITTED]
-        forgotten = [xid for xid, status in rows if status not in (COMMITTED, IN_PROGRESS)]
-        return committed, forgotten
+    def ring_for(self, xids: Sequence[int]) -> tuple[Sequence[int], Sequence[int]]:
+        """Wake whoever listens, in any process, if one of these transactions has committed.
 
-    def ring(self) -> None:
-        """Wake whoever listens, in any process."""
-        begin = frame.begin_light(self._settings)
-        self._link.once(begin, workers.ring(), {"channel": self._channel})
+        The committed ones, and those that can be forgotten: rolled back, or too old to know.
+        """
+        asked = {"xids": list(xids), "channel": self._channel}
+        begin = frame.begin_ring(self._settings)
+        rows = self._link.at_once(begin, workers.ring_for(), asked)
+        committed = [xid for xid, status, _ in rows if status == COMMITTED]
+        forgotten = [xid for xid, status, _ in rows if status not in (COMMITTED, IN_PROGRESS)]
+        return committed, forgotten
 
     def close(self) -> None:
         """Give back the connection."""

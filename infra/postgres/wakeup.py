@@ -86,12 +86,12 @@ class PostgresWakeup:
 
     def ring(self) -> None:
         """Wake whoever waits, in any process.  A lost ring is found by polling."""
-        begin = frame.begin_light(self._settings)
+        begin = frame.begin_ring(self._settings)
         with self._ringing:
             if self._closed:
                 return
             try:
-                self._ringer.once(begin, workers.ring(), {"channel": self._channel})
+                self._ringer.at_once(begin, workers.ring(), {"channel": self._channel})
             except StoreUnavailable:
                 self._ringer.close()
 

@@ -114,9 +114,12 @@ def kept(dsn: str, job_id: UUID) -> dict[str, Any]:
 
 
 def expected(row: Any, event_id: int) -> dict[str, Any]:
-    """The row that the projection gives, with its sequence; nobody waits for a new job."""
+    """The row that the projection gives, with its sequence; nobody waits for a new job.
+
+    No items and no effects are nulls, as in rows that workers write.
+    """
     values = {**row[0]._asdict(), **row[1]._asdict()}
-    return {**values, "items": "{}", "effects": None, "seq": event_id, "has_waiter": False}
+    return {**values, "items": None, "effects": None, "seq": event_id, "has_waiter": False}
 
 
 def test_a_bulk_is_numbered_in_its_order(app: App, producer: psycopg.Connection[Any]) -> None:

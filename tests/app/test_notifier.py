@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -12,7 +13,7 @@ import pytest
 from attrs import define, field
 from sqlalchemy.orm import Session
 
-from leasebook.infra.app.notifier import Notifier
+from leasebook.infra.app.notifier import AGAIN, FIRST_WAITS_SECONDS, QUIET_SECONDS, Notifier
 from leasebook.infra.ports import Wakeup
 from leasebook.infra.postgres.schema.name import Schema
 from leasebook.infra.postgres.wakeup import channel
@@ -35,14 +36,13 @@ class FakeCommits:
     broken: bool = False
     closed: bool = False
 
-    def ended(self, xids: Sequence[int]) -> tuple[Sequence[int], Sequence[int]]:
+    def ring_for(self, xids: Sequence[int]) -> tuple[Sequence[int], Sequence[int]]:
         if self.broken:
             raise ConnectionError("no database")
         self.asked.append(tuple(xids))
-        return [x for x in xids if x in self.committed], [x for x in xids if x in self.aborted]
-
-    def ring(self) -> None:
-        self.rings += 1
+        committed = [x for x in xids if x in self.committed]
+        self.rings += bool(committed)
+        return committed, [x for x in xids if x in self.aborted]
 
     def close(self) -> None:
         self.closed = True
@@ -86,6 +86,26 @@ def test_questions_become_rarer_and_a_new_transaction_hastens_them() -> None:
         notifier.watch([2])
         wait_until(lambda: commits.rings == 1, "a ring for the second")
         assert notifier.pending == 1
+
+
+def test_a_burst_is_told_of_by_few_rings() -> None:
+    """However many transactions commit, no more than one ring in each quiet time."""
+    with notifying() as (notifier, commits):
+        began = time.monotonic()
+        for xid in range(2_000):
+            commits.committed.add(xid)
+            notifier.watch([xid])
+        wait_until(lambda: notifier.pending == 0, "all forgotten")
+        assert 1 <= commits.rings <= 1 + (time.monotonic() - began) / QUIET_SECONDS
+
+
+def test_who_enqueues_time_after_time_is_not_asked_about_each_time() -> None:
+    with notifying() as (notifier, commits):
+        until = time.monotonic() + 0.1
+        while time.monotonic() < until:
+            notifier.watch([1])
+        most = (time.monotonic() - until + 0.1) / FIRST_WAITS_SECONDS[AGAIN] + AGAIN + 1
+        assert len(commits.asked) <= most
 
 
 def test_closing_rings_for_what_has_committed_by_then() -> None:

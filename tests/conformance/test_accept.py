@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
+from attrs import evolve
 
 from leasebook.domain.errors import InvalidValue
-from leasebook.infra.caller_ports import Order, Receipt
+from leasebook.domain.job import Policy
+from leasebook.domain.values import OnExhausted, OnExpired
+from leasebook.infra.caller_ports import Alike, Order, Receipt
 from leasebook.infra.ports import Store
 
 from .ground import Ground
@@ -47,6 +52,41 @@ def test_an_order_is_stamped_with_the_databases_time(ground: Ground, store: Stor
     waits = [jobs[known].due_at - jobs[known].at for known in ids(1, 2, 4, 5)]
     assert waits == [0 * SECOND, 60 * SECOND, 0 * SECOND, 60 * SECOND]
     assert jobs[ids(3)[0]].due_at == before + HOUR
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {},
+        {"priority": 9, "label": "x", "queue": "other", "owner": "o", "subject": "s"},
+        {"ordering_key": "k"},
+        {"policy": Policy(0, 1.5, 2.0, OnExhausted.DROP, OnExpired.ABORT)},
+    ],
+)
+def test_orders_that_are_alike_are_orders_like_any_other(
+    ground: Ground, store: Store, fields: dict[str, Any]
+) -> None:
+    pattern = Order(new_spec(9, **fields), delay=60)
+    alike = Alike(pattern, ids(1, 2, 3), ['{"n":1}', '{"text":"\\"\\\\ä"}', "{}"])
+    with ground.caller() as accept:
+        receipts = accept(alike)
+    assert [each.id for each in receipts] == ids(1, 2, 3) == list(ground.rows())
+    with store.transaction() as transaction:
+        jobs = transaction.load(ids(1, 2, 3))
+    for order in alike:
+        job = jobs[order.spec.id]
+        assert evolve(job.spec, enqueued_at=order.spec.enqueued_at) == order.spec
+        assert job.due_at - job.at == 60 * SECOND
+    assert [order.spec.args for order in alike[1:]] == list(alike.args[1:])
+
+
+def test_one_that_is_refused_refuses_all_that_are_alike(ground: Ground, store: Store) -> None:
+    pattern = Order(new_spec(9, expires_at=now(store) - HOUR))
+    with ground.caller() as accept:
+        with pytest.raises(InvalidValue, match="expires_at"):
+            accept(Alike(pattern, ids(1, 2), ["{}", "{}"]))
+        accept(Alike(Order(new_spec(9)), ids(3), ["{}"]))
+    assert list(ground.rows()) == ids(3)
 
 
 def test_sequence_and_numbers_follow_the_orders(ground: Ground, store: Store) -> None:

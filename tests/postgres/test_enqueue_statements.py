@@ -17,7 +17,6 @@ GOLDEN = Path(__file__).parent / "golden"
 STATEMENTS = {
     "enqueue_accept_jobs": enqueue.accept_jobs(Schema("leasebook")),
     "enqueue_accept_items": enqueue.accept_items(Schema("leasebook")),
-    "enqueue_outcomes": enqueue.outcomes(),
 }
 
 

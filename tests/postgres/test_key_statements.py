@@ -54,7 +54,7 @@ def test_only_the_schema_differs_and_it_is_quoted(name: str) -> None:
 
 KEYED = {
     "unique_key", "ordering_key", "on_hold", "blocked_by", "blocked_due", "has_waiter",
-    "unique_key text", "ordering_key text", "on_hold text", "blocked_by uuid", "event_id",
+    "args json", "unique_key text", "ordering_key text", "blocked_by uuid",
 }  # fmt: skip
 
 

@@ -76,6 +76,7 @@ FRAMES = {
     "begin": frame.begin(Settings()),
     "begin_impatient": frame.begin_impatient(Settings(), 0.2),
     "begin_light": frame.begin_light(Settings()),
+    "begin_ring": frame.begin_ring(Settings()),
     "begin_look": frame.begin_look(Settings()),
     "begin_snapshot": frame.begin_snapshot(Settings()),
     "begin_window": frame.begin_window(Settings()),
@@ -83,6 +84,7 @@ FRAMES = {
     "worker_end_stuck_listeners": workers.end_stuck_listeners(),
     "worker_lead": workers.lead(),
     "worker_ring": workers.ring(),
+    "worker_ring_for": workers.ring_for(),
 }
 
 

@@ -32,6 +32,20 @@ def begin_light(settings: Settings) -> str:
     return f"{_frame(settings)}set local synchronous_commit = off;\n"
 
 
+def begin_ring(settings: Settings) -> str:
+    """Begin what only rings, and comes with its commit in one message.
+
+    It reads no table: there is nothing to plan, and bounds on waiting are enough.
+    """
+    lines = (
+        "begin isolation level read committed",
+        f"set local lock_timeout = {_milliseconds(settings.lock_seconds)}",
+        f"set local statement_timeout = {_milliseconds(settings.statement_seconds)}",
+        "set local synchronous_commit = off",
+    )
+    return ";\n".join(lines) + ";\n"
+
+
 def begin_snapshot(settings: Settings) -> str:
     """Begin a read-only look of several questions, all of which see one moment."""
     frame = _frame(settings, "read only")

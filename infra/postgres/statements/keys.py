@@ -10,8 +10,26 @@ from __future__ import annotations
 
 from ....projections.row import NEVER
 from ..schema.name import Schema
-from .enqueue import stamped_jobs
+from .enqueue import SPEC
 from .order import next_number, shared_locks
+
+#: The input by its documents, with due times, and the verdict on it.
+_STAMPED = f"""with stamp as materialized (
+    select pg_catalog.clock_timestamp() as at
+), input as materialized (
+    select i.place, i.id, i.format, i.data::json as data, stamp.at, spec.*,
+           greatest(stamp.at + i.delay * interval '1 microsecond', i.run_at) as due_at
+      from unnest(%(ids)s::text::uuid[], %(run_ats)s::text::timestamptz[],
+                  %(delays)s::text::bigint[], %(formats)s::text::smallint[],
+                  %(data)s::text::text[])
+           with ordinality as i (id, run_at, delay, format, data, place)
+     cross join stamp
+     cross join lateral pg_catalog.json_to_record(i.data::json)
+        as spec ({SPEC}, args json,
+                 unique_key text, ordering_key text, blocked_by uuid)
+), verdict as materialized (
+    select exists (select from input where input.expires_at <= input.due_at) as refused
+"""
 
 
 def accept_keyed(schema: Schema) -> str:
@@ -21,13 +39,13 @@ def accept_keyed(schema: Schema) -> str:
     is visibly taken is answered before a sequence number is drawn.  (Under READ COMMITTED only: an
     older snapshot may show a holder that has ended, so there the index alone is asked.)  A place in
     neither met a holder that this statement could not see.  Numbers are drawn under the shared
-    locks of the ordering keys, which are kept to the end of the transaction.  The rest is as in
-    ``accept_jobs``, but that the row comes first and its number with it, since only the row can
-    meet a conflict.
+    locks of the ordering keys, which are kept to the end of the transaction.
+
+    Each job brings a document of its own: jobs without keys that are not alike come here too.  The
+    rest is as in ``accept_jobs``, but that the row comes first, since only it can meet a conflict.
     """
-    columns = ", unique_key text, ordering_key text, blocked_by uuid"
     return f"""
-{stamped_jobs(columns)}), seen as materialized (
+{_STAMPED}), seen as materialized (
     select input.*, j.holder
       from input
       left join lateral (
@@ -51,14 +69,14 @@ def accept_keyed(schema: Schema) -> str:
            seq, format, id, queue, priority, name, args, enqueued_at, retries, timeout,
            lease_seconds, on_exhausted, label, owner, subject, expires_at, on_expired, after,
            unique_key, ordering_key, on_hold, blocked_by, blocked_due, has_waiter,
-           version, state, due_at, at, items)
+           version, state, due_at, at)
     select n.seq,
            n.format, n.id, n.queue, n.priority, n.name, n.args, n.at, n.retries, n.timeout,
            n.lease, n.on_exhausted, n.label, n.owner, n.subject, n.expires_at, n.on_expired,
            n.after, n.unique_key, n.ordering_key, n.on_hold, n.blocked_by,
            case when n.blocked_by is not null then n.due_at end, n.has_waiter, 1, 'queued',
            case when n.blocked_by is null then n.due_at else '{NEVER.isoformat()}' end,
-           n.at, '{{}}'
+           n.at
       from numbered as n
      order by (n.unique_key is not null), n.queue collate "C", n.unique_key collate "C", n.place
         on conflict (queue, unique_key) where unique_key is not null do nothing

@@ -68,10 +68,13 @@ select i.id::text
 
 
 def next_number(schema: Schema) -> str:
-    """The next number of the sequence that numbers events, and so the order of keys."""
+    """The next number of the sequence that numbers events, and so the order of keys.
+
+    (In a query of its own the sequence is looked for once and not for each row.)
+    """
     table = schema.table("job_events").replace("'", "''")
     sequence = f"pg_catalog.pg_get_serial_sequence('{table}', 'event_id')::regclass"
-    return f"pg_catalog.nextval({sequence})"
+    return f"pg_catalog.nextval((select {sequence}))"
 
 
 def try_keys(schema: Schema) -> str:

@@ -107,6 +107,20 @@ select pg_catalog.pg_notify(%(channel)s, '')
 """
 
 
+def ring_for() -> str:
+    """How did these transactions end?  All listeners are told, once, if some have committed.
+
+    (The server sends equal notifications of one transaction once.)
+    """
+    return """
+select asked.xid, asked.status,
+       case when asked.status = 'committed' then pg_catalog.pg_notify(%(channel)s, '') end as rung
+  from (select a.xid, pg_catalog.pg_xact_status(a.xid::text::xid8) as status
+          from unnest(%(xids)s::bigint[]) as a (xid)
+        offset 0) as asked
+"""
+
+
 def end_stuck_listeners() -> str:
     """End our sessions that write notifications to a process which has not read for ``seconds``.
 

@@ -1,42 +1,37 @@
 with stamp as materialized (
     select pg_catalog.clock_timestamp() as at
-), input as materialized (
-    select i.place, i.id, i.format, i.data::json as data, stamp.at, spec.*,
-           greatest(stamp.at + i.delay * interval '1 microsecond', i.run_at) as due_at
-      from unnest(%(ids)s::text::uuid[], %(run_ats)s::text::timestamptz[],
-                  %(delays)s::text::bigint[], %(formats)s::text::smallint[],
-                  %(data)s::text::text[])
-           with ordinality as i (id, run_at, delay, format, data, place)
-     cross join stamp
-     cross join lateral pg_catalog.json_to_record(i.data::json)
-        as spec (queue text, priority smallint, name text, args json, retries bigint,
+), head as materialized (
+    select stamp.at, spec.*, pg_catalog.left(%(head)s::text, -1) || ',"args":' as opening,
+           greatest(stamp.at + %(delay)s::text::bigint * interval '1 microsecond',
+                    %(run_at)s::text::timestamptz) as due_at
+      from stamp
+     cross join lateral pg_catalog.json_to_record(%(head)s::text::json)
+        as spec (queue text, priority smallint, name text, retries bigint,
                  timeout float8, lease float8, on_exhausted text, label text, owner text,
                  subject text, expires_at timestamptz, on_expired text, on_hold text,
                  after uuid)
 ), verdict as materialized (
-    select exists (select from input where input.expires_at <= input.due_at) as refused
-), logged as (
-    insert into "leasebook"."job_events" (job_id, version, at, kind, due_at, data)
-    select input.id, 1, input.at, %(kind)s, input.due_at, input.data
-      from input
+    select exists (select from head where head.expires_at <= head.due_at) as refused
+), input as materialized (
+    select i.id, i.args, pg_catalog.nextval((select pg_catalog.pg_get_serial_sequence('"leasebook"."job_events"', 'event_id')::regclass)) as seq
+      from unnest(%(ids)s::text::uuid[], %(args)s::text::text[]) as i (id, args)
      where not (select refused from verdict)
-     order by input.place
-    returning event_id
-), numbers as materialized (
-    select pg_catalog.array_agg(logged.event_id order by logged.event_id) as event_ids from logged
+), logged as (
+    insert into "leasebook"."job_events" (job_id, version, event_id, at, kind, due_at, data)
+           overriding system value
+    select input.id, 1, input.seq, head.at, %(kind)s, head.due_at,
+           (head.opening || input.args || '}')::json
+      from input cross join head
 ), born as (
     insert into "leasebook"."jobs" (
            seq, format, id, queue, priority, name, args, enqueued_at, retries, timeout,
            lease_seconds, on_exhausted, label, owner, subject, expires_at, on_expired, on_hold,
-           after, version, state, due_at, at, items)
-    select (select event_ids from numbers)[input.place],
-           input.format, input.id, input.queue, input.priority, input.name, input.args, input.at,
-           input.retries, input.timeout, input.lease, input.on_exhausted, input.label,
-           input.owner, input.subject, input.expires_at, input.on_expired, input.on_hold,
-           input.after, 1, 'queued', input.due_at, input.at, '{}'
-      from input
-     where not (select refused from verdict)
-     order by input.place
+           after, version, state, due_at, at)
+    select input.seq, %(format)s::text::smallint, input.id, head.queue, head.priority, head.name,
+           input.args::json, head.at, head.retries, head.timeout, head.lease, head.on_exhausted,
+           head.label, head.owner, head.subject, head.expires_at, head.on_expired, head.on_hold,
+           head.after, 1, 'queued', head.due_at, head.at
+      from input cross join head
 )
 select verdict.refused, (extract(epoch from stamp.at) * 1000000)::bigint as moment,
        pg_catalog.pg_current_xact_id()::text::bigint as xid

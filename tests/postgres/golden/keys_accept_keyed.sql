@@ -9,10 +9,11 @@ with stamp as materialized (
            with ordinality as i (id, run_at, delay, format, data, place)
      cross join stamp
      cross join lateral pg_catalog.json_to_record(i.data::json)
-        as spec (queue text, priority smallint, name text, args json, retries bigint,
+        as spec (queue text, priority smallint, name text, retries bigint,
                  timeout float8, lease float8, on_exhausted text, label text, owner text,
                  subject text, expires_at timestamptz, on_expired text, on_hold text,
-                 after uuid, unique_key text, ordering_key text, blocked_by uuid)
+                 after uuid, args json,
+                 unique_key text, ordering_key text, blocked_by uuid)
 ), verdict as materialized (
     select exists (select from input where input.expires_at <= input.due_at) as refused
 ), seen as materialized (
@@ -38,7 +39,7 @@ with stamp as materialized (
       from (select distinct input.ordering_key as key from input
              where input.ordering_key is not null order by 1) as k
 ), numbered as materialized (
-    select free.*, pg_catalog.nextval(pg_catalog.pg_get_serial_sequence('"leasebook"."job_events"', 'event_id')::regclass) as seq
+    select free.*, pg_catalog.nextval((select pg_catalog.pg_get_serial_sequence('"leasebook"."job_events"', 'event_id')::regclass)) as seq
       from (select seen.*, seen.id = any (array(
                    select s.blocked_by from seen as s where s.blocked_by is not null)) as has_waiter
               from seen
@@ -49,14 +50,14 @@ with stamp as materialized (
            seq, format, id, queue, priority, name, args, enqueued_at, retries, timeout,
            lease_seconds, on_exhausted, label, owner, subject, expires_at, on_expired, after,
            unique_key, ordering_key, on_hold, blocked_by, blocked_due, has_waiter,
-           version, state, due_at, at, items)
+           version, state, due_at, at)
     select n.seq,
            n.format, n.id, n.queue, n.priority, n.name, n.args, n.at, n.retries, n.timeout,
            n.lease, n.on_exhausted, n.label, n.owner, n.subject, n.expires_at, n.on_expired,
            n.after, n.unique_key, n.ordering_key, n.on_hold, n.blocked_by,
            case when n.blocked_by is not null then n.due_at end, n.has_waiter, 1, 'queued',
            case when n.blocked_by is null then n.due_at else '9999-12-31T00:00:00+00:00' end,
-           n.at, '{}'
+           n.at
       from numbered as n
      order by (n.unique_key is not null), n.queue collate "C", n.unique_key collate "C", n.place
         on conflict (queue, unique_key) where unique_key is not null do nothing
