@@ -7,8 +7,9 @@ error itself comes out).
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 import psycopg
@@ -19,6 +20,7 @@ from psycopg.types.string import TextBinaryLoader, TextLoader
 from ..ports import DataRefused, StoreUnavailable
 from .dsn import check_dsn
 from .pooler import is_pooled, may_prepare
+from .schema.name import Schema
 from .settings import Settings
 from .statements import frame
 
@@ -38,6 +40,12 @@ REFUSED = (
 #: A standby after a failover, a session that was ended, a right that was taken away.
 UNAVAILABLE = (psycopg.OperationalError, psycopg.InterfaceError, psycopg.InternalError)
 UNAVAILABLE_BY_NAME = (errors.InsufficientPrivilege, errors.FeatureNotSupported)
+
+
+@lru_cache(maxsize=200)
+def text_of(statement: Callable[[Schema], str], schema: Schema) -> str:
+    """The text of a statement.  There are few, and each is made of many parts."""
+    return statement(schema)
 
 
 class Link:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from functools import lru_cache
 from itertools import groupby
 from typing import Any
 from uuid import UUID
@@ -22,7 +21,7 @@ from ..codec import KINDS
 from ..ports import Claim, Evidence, KeyArrivals, Waiting
 from . import batches, order
 from .arrivals import arrival_of
-from .connection import Link, Row
+from .connection import Link, Row, text_of
 from .rows import job_of, numbers, recorded, texts, uuids
 from .schema.name import Schema
 from .statements import append, collect, look, pick, summaries, workers
@@ -31,12 +30,6 @@ from .statements import order as ordering
 
 #: Before every due time there is.
 NO_FLOOR = "-infinity"
-
-
-@lru_cache(maxsize=200)
-def text_of(statement: Callable[[Schema], str], schema: Schema) -> str:
-    """The text of a statement.  There are few, and each is made of many parts."""
-    return statement(schema)
 
 
 class PostgresTransaction:

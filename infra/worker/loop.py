@@ -20,7 +20,7 @@ from .bell import Bell
 from .executor import Executor
 from .expiry import sweep
 from .logs import log, log_changes, log_settled
-from .outage import Outage
+from .outage import LONG_AGO, Outage
 from .outlook import due, seconds_to_next
 from .settings import WorkerSettings
 from .settling import Settling
@@ -33,7 +33,6 @@ LOOK_SECONDS_MIN = 0.05
 INBOX_PAUSE_SECONDS = 30.0
 #: Other workers are woken for jobs that this one cannot start, but not more often than this.
 RING_SECONDS = 0.1
-LONG_AGO = float("-inf")
 #: So many due jobs are looked through for strangers, at the start and later.
 FIRST_SAMPLE_JOBS, SAMPLE_JOBS = 20_000, 1_000
 #: A full look waits so many times as long as the last one took.
@@ -119,8 +118,7 @@ class TickLoop:
         if (done := self.settling.take(now)) is not None:
             self._take_over(done, now)
             self.ticker.owe(done.owed)
-            # Who was given back may be due again.
-            self._look_at = min(self._look_at, now + self._look_again)
+            self._look_at = min(self._look_at, now + self._look_again)  # Some may be due again.
             self._recovered(SETTLING)
         if (pause := self._outage.patience(now, stopping=self.stopping)) > 0:
             # Neither a ring nor the end of a run is a reason to ask a store that is away.
@@ -172,6 +170,8 @@ class TickLoop:
             told.give_back(entries)
             raise
         told.leave(ticked.settled, now)
+        if entries:
+            self._recovered(SETTLING)
         if full_sweep:
             self._full_sweep_at = now + self._share_of(now)
         if collect:

@@ -15,10 +15,10 @@ from attrs import define, field
 from ...domain.job import Job
 from .answers import Entry
 from .bell import Bell
+from .outage import LONG_AGO
 from .settle import Settled
 from .tick import Ask, Ticked, Ticker
 
-LONG_AGO = float("-inf")
 #: So few are recorded by a tick that leases, when there is one: a transaction less is worth more.
 FEW = 30
 #: A run whose row somebody has locked is settled when it is free; it is looked at so often.

@@ -17,7 +17,8 @@ from tests.worker import app
 @pytest.mark.case("C04")
 @pytest.mark.parametrize("handler", ["slow_start", "slow_start_thread"])
 def test_c04_a_frozen_worker_thaws_and_its_late_result_is_refused(yard: Yard, handler: str) -> None:
-    frozen = yard.worker("--no-death-detection")
+    # Else it may find out that its lease is lost before its handler has gone on.
+    frozen = yard.worker("--no-death-detection", "--heartbeat", "30")
     yard.beating(frozen)
     with yard.caller() as caller:
         receipt = app.book.enqueue(caller, handler, {})

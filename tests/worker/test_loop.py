@@ -143,6 +143,27 @@ def test_a_store_that_can_be_read_and_not_written_is_one_outage_and_one_line(
     assert events(caplog).count("store available again") == 1
 
 
+def test_an_outage_of_one_transaction_is_over_when_the_other_does_its_work(
+    database: MemoryDatabase, caplog: pytest.LogCaptureFixture
+) -> None:
+    """An end that could not be recorded by itself goes with the next tick that leases."""
+    caplog.set_level(logging.INFO)
+    well = False
+    with Turning(database) as turning:
+        turning.hands.finish = False
+        [job] = due(turning.store, 1)
+        turning.bell.ring()
+        eventually(lambda: turning.hands.started, "it runs")
+        eventually(lambda: turning.idle or not turning.loop._more, "no tick is wanted")  # pyright: ignore[reportPrivateUsage]
+        database.on_step(failing("append", StoreUnavailable("read only"), lambda: well))
+        turning.bell.put(Report(turning.hands.started[0], Succeeded()))
+        eventually(lambda: "store unavailable" in events(caplog), "it could not be recorded")
+        well = True
+        turning.bell.ring()
+        eventually(lambda: kinds(turning.store, job)[-1] == "completed", "it is recorded")
+        eventually(lambda: "store available again" in events(caplog), "that is said")
+
+
 @pytest.mark.acceptance("Q07")
 def test_q07_a_long_outage_is_three_lines_and_few_tries(
     database: MemoryDatabase, caplog: pytest.LogCaptureFixture
