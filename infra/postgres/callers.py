@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Awaitable, Sequence
+from contextlib import nullcontext
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 
@@ -189,6 +190,10 @@ def _check_psycopg(caller: psycopg.Connection[Any] | psycopg.AsyncConnection[Any
         raise NoTransaction(*AUTOCOMMIT)
 
 
+def _is_piped(caller: psycopg.Connection[Any] | psycopg.AsyncConnection[Any]) -> bool:
+    return caller.pgconn.pipeline_status != psycopg.pq.PipelineStatus.OFF
+
+
 def _psycopg(caller: psycopg.Connection[Any], questions: Asking[T]) -> T:
     _check_psycopg(caller)
     with psycopg.Cursor(caller, row_factory=tuple_row) as cursor:
@@ -196,7 +201,9 @@ def _psycopg(caller: psycopg.Connection[Any], questions: Asking[T]) -> T:
             question = next(questions)
             while True:
                 statement, parameters = question
-                cursor.execute(statement.encode(), parameters)
+                # In a pipeline of the caller's an inner one ends with the answers.
+                with caller.pipeline() if _is_piped(caller) else nullcontext():
+                    cursor.execute(statement.encode(), parameters)
                 rows = cursor.fetchall() if cursor.description else ()
                 question = questions.send(rows)
         except StopIteration as stop:
@@ -211,7 +218,8 @@ async def _async_psycopg(caller: psycopg.AsyncConnection[Any], questions: Asking
             question = next(questions)
             while True:
                 statement, parameters = question
-                await cursor.execute(statement.encode(), parameters)
+                async with caller.pipeline() if _is_piped(caller) else nullcontext():
+                    await cursor.execute(statement.encode(), parameters)
                 rows = await cursor.fetchall() if cursor.description else ()
                 question = questions.send(rows)
         except StopIteration as stop:

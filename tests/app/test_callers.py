@@ -179,6 +179,23 @@ def test_an_autocommit_connection_inside_a_transaction_is_one(app: App) -> None:
     assert app.rows() == (1, 1, 0)
 
 
+async def test_a_caller_in_a_pipeline_enqueues_all_the_same(app: App) -> None:
+    """There an answer comes with the next synchronisation only."""
+    with psycopg.connect(app.dsn) as connection, connection.pipeline():
+        connection.execute("select 1")
+        assert app.publish.enqueue(connection, PageChanged("a.md")).id is not None
+        many = app.publish.enqueue_many(
+            connection,
+            [PageChanged("b.md"), PageChanged("c.md")],
+            unique_key=lambda each: each.path,
+        )
+        assert len(many) == 2
+    publish: Any = app.publish
+    async with await psycopg.AsyncConnection.connect(app.dsn) as caller, caller.pipeline():
+        assert (await publish.enqueue(caller, PageChanged("d.md"))).id is not None
+    assert app.rows() == (4, 4, 0)
+
+
 def test_savepoints_undo_what_was_enqueued_in_them(app: App) -> None:
     engine = app.book.engine()
     with Session(engine) as session, session.begin():
