@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, cast
 
 from ...domain.errors import InvalidValue
+from ...domain.limits import check_count, shown
 from ..pruning_ports import BATCH_MAX, Pruned
 
 if TYPE_CHECKING:
@@ -70,8 +71,8 @@ class Upkeep:
         from ..postgres.pruning import PostgresPruning
         from ..postgres.schema.name import Schema
 
-        if older_than < timedelta(0):
-            raise InvalidValue("older_than", f"{older_than}", "give an age that is not negative")
-        if not 1 <= batch <= BATCH_MAX:
-            raise InvalidValue("batch", f"{batch}", f"give 1 to {BATCH_MAX:,}")
+        if not isinstance(older_than, timedelta) or older_than < timedelta(0):  # pyright: ignore[reportUnnecessaryIsInstance]
+            remedy = "give a timedelta that is not negative"
+            raise InvalidValue("older_than", shown(older_than), remedy)
+        check_count("batch", batch, least=1, most=BATCH_MAX)
         return PostgresPruning(self.dsn, Schema(self.schema)).prune(older_than, batch, told)

@@ -57,11 +57,11 @@ class _Commands(click.Group):
     ) -> Any:
         """Run, and end the process with an exit code; every foreseeable error is one line."""
         # The heartbeat child imports this package too, and prints nothing.
-        from .output import ending
+        from .output import asks_for_json, ending
 
         words = list(sys.argv[1:] if args is None else args)
         extra["standalone_mode"] = False
-        with ending(as_json="--json" in words):
+        with ending(as_json=asks_for_json(words)):
             code = super().main(words, prog_name, **extra)
         sys.exit(code if isinstance(code, int) else 0)
 

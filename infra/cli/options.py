@@ -55,7 +55,7 @@ def span(value: str) -> timedelta | None:
 
 def age(value: str) -> timedelta:
     """How long ago: ``90s``, ``15m``, ``2h``, ``30d``.  Raises click.BadParameter."""
-    found = span(value)
+    found = None if value.startswith("-") else span(value)
     if found is None:
         raise click.BadParameter(f"{value!r} is no age: write 30d, 12h, 15m or 90s.")
     return found

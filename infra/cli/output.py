@@ -12,6 +12,7 @@ import sys
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NoReturn
 from uuid import UUID
@@ -64,8 +65,15 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> Non
 
 def save(path: Path, text: str) -> None:
     """Write a file that was asked for.  Raises click.UsageError that says why it cannot be."""
-    try:
+    with saving(path):
         path.write_text(text, "utf-8")
+
+
+@contextmanager
+def saving(path: Path) -> Generator[None]:
+    """The same for whoever writes it in another way."""
+    try:
+        yield
     except OSError as error:
         raise click.UsageError(f"{path} cannot be written: {error.strerror}.") from None
 
@@ -91,6 +99,14 @@ def answering(*, as_json: bool = False) -> Generator[None]:
         _end(as_json, _code_of(error), error.code, str(error))
     except ServerError as error:
         _end(as_json, UNAVAILABLE, error.code, error.message)
+
+
+def asks_for_json(words: Sequence[str]) -> bool:
+    """Whether a program reads the answer, seen before it is known whether the words are right."""
+    formats = {f"--format{sign}{form}" for sign in "= " for form in ("json", "ndjson")}
+    return "--json" in words or any(
+        word in formats or f"{before} {word}" in formats for before, word in pairwise(["", *words])
+    )
 
 
 @contextmanager

@@ -119,12 +119,14 @@ def _lives(log: Sequence[Recorded]) -> Iterator[Sequence[Step]]:
 
 
 def _check(policy: Policy, history: History) -> None:
-    """Refuse a policy for names that did not occur, or that have no groups."""
+    """Refuse a policy for names and queues that did not occur, or for names without groups."""
     specs = history.specs
     names, groups = {each.name for each in specs}, {each.name for each in specs if each.group}
-    for name in sorted(policy.names - names):
-        remedy = f"name one of {', '.join(sorted(names)) or 'none'}, or look at another window"
-        raise InvalidValue("--set", f"{name!r}, of which no job was there,", remedy)
+    queues = {each.queue for each in specs}
+    for meant, there in ((policy.names, names), (policy.queues, queues)):
+        for name in sorted(meant - there):
+            remedy = f"name one of {', '.join(sorted(there)) or 'none'}, or look at another window"
+            raise InvalidValue("--set", f"{name!r}, of which no job was there,", remedy)
     for name in sorted(policy.groups.keys() - groups):
         raise InvalidValue("--set", f"a group of {name!r}, which has none,", "leave it out")
 

@@ -124,15 +124,15 @@ class TickLoop:
             # Neither a ring nor the end of a run is a reason to ask a store that is away.
             self.bell.wait(min(pause, max(0.0, self.give_up_at - now)))
             return
-        slots = self._slots(now)
+        told, slots = self.settling, self._slots(now)
         hungry = self._more and slots > 0
-        if not (hungry and self.settling.has_few(now)):
-            self.settling.begin(now)
+        if not (hungry and told.has_few(now)):
+            told.begin(now)
         collect = self._inbox and not self.stopping and now >= self._collect_at
         reconcile = now - self._reconciled_at >= self.settings.heartbeat
         if now - self._looked_at >= self.settings.poll:
             self._look(now)
-        elif hungry or collect or reconcile or self.ticker.in_doubt:
+        elif hungry or collect or reconcile or self.ticker.in_doubt or told.needs_tick(now):
             self._tick(slots if hungry else 0, collect, reconcile, now)
         elif now >= self._look_at:
             self._look(now)
@@ -162,7 +162,7 @@ class TickLoop:
         self._doing = TICKING
         full_sweep = now >= self._full_sweep_at
         running, told = tuple(self.running.values()), self.settling
-        entries = told.lend(now) if slots else ()
+        entries = told.lend(now) if slots or told.needs_tick(now) else ()
         ask = Ask(entries, running, slots, collect, full_sweep, reconcile, told.jobs)
         try:
             ticked = self.ticker.tick(ask)
@@ -292,8 +292,8 @@ class TickLoop:
         return max(0.0, until - now)
 
     def _unavailable(self, error: Exception) -> None:
-        """Wait before the next try, longer each time."""
-        self._outage.failed(self._doing, error, time.monotonic())
+        """Wait before the next try, longer each time; where the thread failed a tick may not."""
+        self._outage.failed(self._doing, error, time.monotonic(), alone=self._doing == SETTLING)
 
     def _recovered(self, doing: str) -> None:
         if self._outage.succeeded(doing, time.monotonic()):

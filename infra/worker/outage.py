@@ -34,17 +34,21 @@ class Outage:
     _failed_at: float = LONG_AGO
     _retry_at: float = LONG_AGO
 
-    def failed(self, doing: str, error: Exception, now: float) -> None:
-        """Note a failure, and say so if it is news."""
+    def failed(self, doing: str, error: Exception, now: float, *, alone: bool = False) -> None:
+        """Note a failure, and say so if it is news.
+
+        Unless it fails ``alone``, nothing else is tried either until a pause is over.
+        """
         if not self._failing:
             self._since, self._failures, self._said = now, 0, set()
         self._failing.add(doing)
-        self._failures += 1
-        self._failed_at = now
-        pause = backoff(self._failures)
         left = self._since + self.error_after - now
-        # The ERROR comes when it is due, and not up to a whole pause later.
-        self._retry_at = now + (min(pause, left) if left > 0 else pause)
+        if not alone:
+            self._failures += 1
+            self._failed_at = now
+            pause = backoff(self._failures)
+            # The ERROR comes when it is due, and not up to a whole pause later.
+            self._retry_at = now + (min(pause, left) if left > 0 else pause)
         if isinstance(error, StoreUnavailable):
             event, what = "store unavailable", str(error)[:300]
             if self._news(event):

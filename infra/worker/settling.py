@@ -3,6 +3,9 @@ its own.
 
 So two transactions are open at once, and PostgreSQL works on one while Python works on the other.
 Nothing else changes: to the tick that leases, the thread is what any other worker is.
+
+A thread that fails rests, longer each time, and ticks record all there is meanwhile: a worker that
+can have one connection only goes on, at a lower pace.
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ from threading import Event
 from attrs import define, field
 
 from ...domain.job import Job
+from ...domain.pacing import backoff
 from .answers import Entry
 from .bell import Bell
 from .outage import LONG_AGO
@@ -37,6 +41,9 @@ class Settling:
     bell: Bell
     _told: list[Entry] = field(factory=list[Entry])
     _batch: tuple[Entry, ...] = ()
+    _busy: bool = False
+    _failures: int = 0
+    _rests_until: float = LONG_AGO
     _done: Ticked | Exception | None = None
     _not_before: float = LONG_AGO
     _closed: bool = False
@@ -52,8 +59,11 @@ class Settling:
 
     @property
     def due_at(self) -> float:
-        """When the next batch may begin, in monotonic seconds; not while one is on its way."""
-        return float("inf") if self._batch or not self._told else self._not_before
+        """When there is something to do, in monotonic seconds; not while a batch is on its way."""
+        if self._busy:
+            return float("inf")
+        told_at = self._not_before if self._told else float("inf")
+        return min(told_at, self._rests_until if self._failures else float("inf"))
 
     def note(self, entry: Entry) -> None:
         """Take an entry into the next batch."""
@@ -61,10 +71,19 @@ class Settling:
         self._not_before = LONG_AGO
 
     def begin(self, now: float) -> None:
-        """Let the thread settle what was told, if it has nothing to do and the time has come."""
-        if now >= self.due_at:
-            self._batch, self._told = tuple(self._told), []
+        """Let the thread settle what was told, if it has nothing to do and the time has come.
+
+        After a failure also when nothing was told, so that it shows that it is well again.
+        """
+        if now >= self.due_at and not self.rests(now):
+            told = self._told if now >= self._not_before else []
+            self._batch, self._told = tuple(told), self._told[len(told) :]
+            self._busy = True
             self._wanted.set()
+
+    def rests(self, now: float) -> bool:
+        """Whether the thread has failed and is left alone: ticks record instead of it."""
+        return now < self._rests_until
 
     def take(self, now: float) -> Ticked | None:
         """What came of a batch that is done; what it could not settle yet comes again.
@@ -74,19 +93,33 @@ class Settling:
         if (done := self._done) is None:
             return None
         batch, self._batch, self._done = self._batch, (), None
+        self._busy = False
         if isinstance(done, Exception):
             self.give_back(batch)
+            self._failures += 1
+            self._rests_until = now + backoff(self._failures)
             raise done
+        self._failures, self._rests_until = 0, LONG_AGO
         self.leave(done.settled, now)
         return done
 
     def has_few(self, now: float) -> bool:
         """Whether a tick that leases may as well record all there is."""
-        return now >= self.due_at and len(self._told) <= FEW
+        return self._may_lend(now) and len(self._told) <= FEW
+
+    def needs_tick(self, now: float) -> bool:
+        """Whether a tick is to record all there is, because the thread cannot."""
+        return self.rests(now) and self._may_lend(now)
+
+    def _may_lend(self, now: float) -> bool:
+        return bool(self._told) and not self._busy and now >= self._not_before
 
     def lend(self, now: float) -> Sequence[Entry]:
-        """Few entries for a tick that leases, else none; ``leave`` or ``give_back`` follows."""
-        if not self.has_few(now):
+        """Entries for a tick: few, or all that the thread cannot settle; else none.
+
+        ``leave`` or ``give_back`` follows.
+        """
+        if not (self.has_few(now) or self.needs_tick(now)):
             return ()
         lent, self._told = self._told, []
         return lent
@@ -107,7 +140,7 @@ class Settling:
             if not self._wanted.wait():
                 continue
             self._wanted.clear()
-            if self._batch:
+            if self._busy and self._done is None:
                 try:
                     self._done = self.ticker.tick(Ask(self._batch, (), 0))
                 except Exception as error:

@@ -44,6 +44,11 @@ class Policy:
         """The job names that it is about."""
         return {*self.groups, *self.retries, *self.delays, *self.of_name}
 
+    @property
+    def queues(self) -> set[str]:
+        """The queues that it is about."""
+        return set(self.of_queue)
+
     def spec(self, spec: JobSpec) -> JobSpec:
         """What a job would have been born as."""
         retries = self.retries.get(spec.name)

@@ -160,6 +160,8 @@ def test_what_is_refused(leasebook: Leasebook, dsn: str, folder: Path) -> None:
     export(leasebook, dsn, "incident.zip")
     again = leasebook("replay", "export", "incident.zip", *WINDOW, "--dsn", dsn)
     assert (again.code, "there is a file already" in again.err) == (2, True)
+    nowhere = leasebook("replay", "export", "no/such/folder.zip", *WINDOW, "--dsn", dsn)
+    assert (nowhere.code, "cannot be written: No such file" in nowhere.err) == (2, True)
     outside = leasebook("replay", "at", "2026-04-01T00:00:00Z", "--bundle", "incident.zip")
     assert (outside.code, "the bundle holds" in outside.err) == (2, True)
     both = leasebook("replay", "export", "x.zip", "--with-values", "--hide", "names", "--dsn", dsn)

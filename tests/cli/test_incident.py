@@ -78,6 +78,7 @@ def test_the_last_day_when_nothing_is_said(
         (["simulate", "--set", "nonsense"], "Write one of NAME.group.window=…"),
         (["simulate", "--set", "nosuch.retry=2", *WINDOW], "no job was there"),
         (["simulate", "--set", "send.group.window=2", *WINDOW], "no job was there"),
+        (["simulate", "--set", "queue.nosuch.concurrency=2", *WINDOW], "no job was there"),
         (["simulate", "--queue", "mail"], "No such option"),
     ],
 )

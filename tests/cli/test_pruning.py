@@ -70,6 +70,7 @@ def test_a_pruned_job_is_told_by_how_it_ended(ask: Ask, ids: dict[str, UUID]) ->
 def test_what_is_refused(ask: Ask) -> None:
     for given, told in (
         (["--older-than", "soon"], "is no age: write 30d"),
+        (["--older-than", "-1d"], "is no age: write 30d"),
         (["--older-than", f"{10**12}d"], "is no age: write 30d"),
         (["--older-than", "1d", "--batch", "0"], "batch"),
         ([], "--older-than"),

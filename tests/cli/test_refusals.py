@@ -139,3 +139,24 @@ def test_a_server_that_cannot_be_started(
 
 def test_half_a_dsn_in_the_environment(leasebook: Leasebook) -> None:
     refused(leasebook("stats", env={"LEASEBOOK_HOST": "db"}), 2, "LEASEBOOK_DATABASE")
+
+
+@pytest.mark.parametrize("form", [["--format", "json"], ["--format=ndjson"]])
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["replay", "wait", "--from", "yesterday"], "is no moment"),
+        (["replay", "wait", "--nosuch"], "No such option"),
+        (["replay", "job", "abc"], "is not a valid UUID"),
+        (["simulate", "--nosuch"], "No such option"),
+    ],
+)
+def test_what_is_asked_for_as_json_is_refused_as_json(
+    leasebook: Leasebook, words: list[str], said: str, form: list[str]
+) -> None:
+    refused_as_json(leasebook(*words, *form), 2, "usage", said)
+
+
+def test_a_setting_is_refused_as_json(leasebook: Leasebook) -> None:
+    answer = leasebook("simulate", "--set", "nonsense", "--format", "json")
+    refused_as_json(answer, 2, "invalid_value", "NAME.group.window=")

@@ -322,6 +322,12 @@ def test_the_last_day_when_nothing_is_said(leasebook: Leasebook, database_dsn: s
         (["diff"], "Missing argument 'EARLIER'"),
         (["diff", "--nosuch", "-2h"], "No such option"),
         (["nosuch"], "No such command 'nosuch'"),
+        (["job", str(job_id(1)), "--queue", "mail"], "No such option"),
+        (["check", "--queue", "mail"], "No such option"),
+        (["check", "--from", "-2h"], "No such option"),
+        (["depth", "--worker", "ada"], "No such option"),
+        (["diff", "-2h", "--worker", "ada"], "No such option"),
+        (["export", "x.zip", "--worker", "ada"], "No such option"),
     ],
 )
 def test_what_is_refused(replay: Leasebook, words: list[str], message: str) -> None:

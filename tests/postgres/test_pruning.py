@@ -328,9 +328,12 @@ def test_who_may_not_make_roles_has_all_but_pruning(empty_database_dsn: str) -> 
 
 
 def test_what_is_refused(book: Book, database_dsn: str) -> None:
-    with pytest.raises(InvalidValue, match="older_than"):
-        book.prune(timedelta(seconds=-1))
-    for batch in (0, 1_001):
+    ages: tuple[Any, ...] = (timedelta(seconds=-1), 30, "30d", None)
+    for age in ages:
+        with pytest.raises(InvalidValue, match="older_than"):
+            book.prune(age)
+    batches: tuple[Any, ...] = (0, 1_001, 1.5, "9", True)
+    for batch in batches:
         with pytest.raises(InvalidValue, match="batch"):
             book.prune(AT_ONCE, batch=batch)
     for given in ("'-1s', null, 1", "'1s', null, 1001", "null, null, 1", "'1s', null, null"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Sequence
-from threading import Thread
+from threading import Thread, current_thread
 from typing import Any
 
 import pytest
@@ -19,7 +19,7 @@ from leasebook.infra.worker.bell import Bell
 from leasebook.infra.worker.loop import TickLoop
 from leasebook.infra.worker.outage import Outage
 from leasebook.infra.worker.settings import WorkerSettings
-from leasebook.infra.worker.settling import Settling
+from leasebook.infra.worker.settling import FEW, Settling
 from tests.conformance.making import interrupt
 from tests.support.workers import DEADLINE_SECONDS, eventually
 
@@ -66,7 +66,8 @@ class Turning:
         one.settings = settings
         hands: Any = self.hands
         settling = Settling(evolve(one, store=MemoryStore.on(database)), self.bell)
-        Thread(target=settling.run, daemon=True).start()
+        self.settler = Thread(target=settling.run, daemon=True)
+        self.settler.start()
         self.loop = TickLoop(
             self.store, one, settling, hands, self.bell, settings, self._bury, self._count
         )
@@ -310,3 +311,28 @@ def test_a_drain_is_over_only_when_nothing_is_due_running_or_unsaid(
         turning.bell.put(Report(turning.hands.started[0], Succeeded()))
         eventually(lambda: turning.idle > before, "it is idle")
         assert kinds(turning.store, job)[-1] == "completed"
+
+
+def test_what_the_settling_thread_cannot_record_the_tick_records(
+    database: MemoryDatabase, caplog: pytest.LogCaptureFixture
+) -> None:
+    """One connection is left of two, where a role or a server has no more to give."""
+    caplog.set_level(logging.INFO)
+    well = False
+    with Turning(database, evolve(QUICK, concurrency=FEW + 10)) as turning:
+        settling = turning.loop.settling
+
+        def refused(name: str) -> None:
+            if not well and current_thread() is turning.settler:
+                raise StoreUnavailable("too many connections")
+
+        database.on_step(refused)
+        jobs = due(turning.store, 4 * (FEW + 10))
+        done = ["completed"] * len(jobs)
+        eventually(lambda: [kinds(turning.store, each)[-1] for each in jobs] == done, "it goes on")
+        assert events(caplog).count("store unavailable") == 1
+        assert "store available again" not in events(caplog)
+        well = True
+        eventually(lambda: "store available again" in events(caplog), "nothing is to be done")
+        eventually(lambda: len(settling) == 0, "nothing is left")
+    assert events(caplog).count("store unavailable") == 1

@@ -204,11 +204,17 @@ def _window_of(
 
 
 def common(
-    *, window: bool = True, filters: bool = True, formats: bool = True
+    *,
+    window: bool = True,
+    begins: bool = True,
+    filters: bool = True,
+    workers: bool = True,
+    formats: bool = True,
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """The shared options; the command gets them as one ``Asked`` in front of its own.
 
-    Without a ``window`` there is no ``--from`` and no ``--to``, and so on.
+    Without a ``window`` there is no ``--from`` and no ``--to``, without ``begins`` no ``--from``,
+    and so on: an option that a command would not obey is none of its options.
     """
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
@@ -230,8 +236,10 @@ def common(
             command(asked, **given)
 
         chosen = [
-            *_window(window),
+            *([SINCE] if window and begins else ()),
+            *([UNTIL] if window else ()),
             *(FILTERS if filters else ()),
+            *([OF_WORKER] if filters and workers else ()),
             *(FORMAT if formats else ()),
             *ENDS,
         ]
@@ -242,27 +250,23 @@ def common(
     return decorate
 
 
-def _window(window: bool) -> list[Callable[..., Any]]:
-    if not window:
-        return []
-    since = click.option(
-        "--from", "since", type=moment, metavar="MOMENT",
-        help="Where the window begins: 2026-03-01T14:00:00Z, or -15m, -2h, -7d.  "
-        "[default: a day before the end]",
-    )  # fmt: skip
-    until = click.option(
-        "--to", "until", type=moment, metavar="MOMENT",
-        help="Where it ends; what happened later is not read.  [default: now]",
-    )  # fmt: skip
-    return [since, until]
-
-
+SINCE: Callable[..., Any] = click.option(
+    "--from", "since", type=moment, metavar="MOMENT",
+    help="Where the window begins: 2026-03-01T14:00:00Z, or -15m, -2h, -7d.  "
+    "[default: a day before the end]",
+)  # fmt: skip
+UNTIL: Callable[..., Any] = click.option(
+    "--to", "until", type=moment, metavar="MOMENT",
+    help="Where it ends; what happened later is not read.  [default: now]",
+)  # fmt: skip
+OF_WORKER: Callable[..., Any] = click.option(
+    "--worker", "only_worker", help="Only runs of this worker, by id or name."
+)
 FILTERS: list[Callable[..., Any]] = [
     click.option("--queue", "only_queue", help="Only jobs of this queue."),
     click.option("--name", "only_name", help="Only jobs of this name."),
     click.option("--key", "only_key", help="Only jobs with this unique or ordering key."),
     click.option("--group", "only_group", help="Only jobs with this group key."),
-    click.option("--worker", "only_worker", help="Only runs of this worker, by id or name."),
     click.option("--job", "only_job", type=click.UUID, help="Only this job."),
 ]
 FORMAT: list[Callable[..., Any]] = [

@@ -26,7 +26,7 @@ POINTS = 600
     "--points", default=POINTS, show_default=True, type=click.IntRange(1, 100_000),
     help="Merge changes into at most so many points, each the highest of its stretch.",
 )  # fmt: skip
-@common()
+@common(workers=False)
 def depth_command(asked: Asked, svg: Path | None, points: int) -> None:
     """How many jobs were queued, grouped, leased, waiting for a retry and held, by queue."""
     with replaying(asked) as replay:

@@ -18,7 +18,7 @@ from ....projections.wording import count
 from ...bundle.manifest import AUDIT, EVENTS, Manifest
 from ...bundle.writer import write_bundle
 from ...replay_ports import LOOK_BACK
-from ..output import finish
+from ..output import finish, saving
 from .asking import Asked, Replay, common, replaying
 from .showing import print_records
 
@@ -37,7 +37,7 @@ FILTERS = ("queue", "name", "key", "group", "job")
     "--with-values", is_flag=True,
     help="Take nothing out: arguments, results, errors and keys leave as they are.",
 )  # fmt: skip
-@common()
+@common(workers=False)
 def export_command(asked: Asked, file: Path, hidden: tuple[str, ...], with_values: bool) -> None:
     """Write a window of history into FILE, which every replay command reads with --bundle.
 
@@ -50,7 +50,8 @@ def export_command(asked: Asked, file: Path, hidden: tuple[str, ...], with_value
     if not with_values:
         redaction = Redaction(secrets.token_bytes(KEY_BYTES), frozenset(hidden))
     with replaying(asked, pinned=True) as replay:
-        written = export(replay, file, redaction)
+        with saving(file):
+            written = export(replay, file, redaction)
         if asked.as_json:
             parts = {name: part.lines for name, part in written.parts.items()}
             record = {"record": "export", "file": str(file), "redacted": written.redacted}

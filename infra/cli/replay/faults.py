@@ -177,7 +177,7 @@ def _records(found: Faults) -> Iterator[Record]:
 
 @click.command("check")
 @limit_option
-@common()
+@common(begins=False, filters=False)
 def check_command(asked: Asked, limit: int) -> None:
     """Hold the log up to --to against its invariants; exit 1 when one is broken.
 

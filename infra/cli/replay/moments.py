@@ -30,7 +30,7 @@ limit_option = click.option(
 @click.argument("job", type=click.UUID)
 @click.option("--at", type=moment, default="now", metavar="MOMENT", help="As of this moment.")
 @click.option("--version", type=click.IntRange(1), help="As of this version of its stream.")
-@common(window=False)
+@common(window=False, filters=False)
 def job_command(asked: Asked, job: UUID, at: When, version: int | None) -> None:
     """The history of JOB and its folded state, as of any moment or version.
 
@@ -130,7 +130,7 @@ def _place(job: Job) -> str:
 @click.argument("earlier", type=moment)
 @click.argument("later", type=moment, default="now")
 @limit_option
-@common(window=False)
+@common(window=False, workers=False)
 def diff_command(asked: Asked, earlier: When, later: When, limit: int) -> None:
     """What changed between EARLIER and LATER: jobs by where they stood before and after."""
     with replaying(asked, later) as replay:
