@@ -170,8 +170,6 @@ class TickLoop:
             told.give_back(entries)
             raise
         told.leave(ticked.settled, now)
-        if entries:
-            self._recovered(SETTLING)
         if full_sweep:
             self._full_sweep_at = now + self._share_of(now)
         if collect:

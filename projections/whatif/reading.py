@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from itertools import accumulate
 from statistics import median_low
 from uuid import UUID
+
+from attrs import evolve as replace
 
 from ...domain import events as e
 from ...domain.commands import Item
@@ -31,6 +35,7 @@ def read(
     They are gone through several times, so they are no iterator.
     """
     facts = _with_strangers(facts, (run for life in lives for run in runs_of(life)))
+    facts = _with_overlaps(facts, (run for life in lives for run in runs_of(life)))
     stints = Stints()
     for life in lives:
         add_runs(stints, life)
@@ -53,6 +58,26 @@ def _with_strangers(facts: Facts, runs: Iterable[Run]) -> Facts:
         number = sum(other.worker == slot.worker for other in placed)
         began = min(run.began for run in own)
         workers[slot.worker] = WorkerFacts(slot.worker, slot.worker, queues, number, began)
+    return Facts(workers, facts.paused, facts.limits, facts.refused)
+
+
+def _with_overlaps(facts: Facts, runs: Iterable[Run]) -> Facts:
+    """The facts with as many slots of each worker as it has ever used at once.
+
+    A busy worker leases beside the runs whose end it is recording, and the log does not tell those
+    from runs that go on.
+    """
+    # Twice the moment, and one more where a run begins: at one moment others end first.
+    moments: defaultdict[str, array[int]] = defaultdict(lambda: array("q"))
+    for run in runs:
+        moments[run.worker].append(2 * micros(run.began) + 1)
+        if run.ended is not None:
+            moments[run.worker].append(2 * micros(run.ended))
+    workers = dict(facts.workers)
+    for worker, marks in moments.items():
+        most = max(accumulate(1 if mark % 2 else -1 for mark in sorted(marks)))
+        known = workers[worker]
+        workers[worker] = replace(known, capacity=max(known.capacity, most))
     return Facts(workers, facts.paused, facts.limits, facts.refused)
 
 

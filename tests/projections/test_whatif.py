@@ -76,6 +76,17 @@ def test_the_baseline_of_a_queue() -> None:
     assert starts(same(events, worker)) == [(1, 0.5), (2, 11), (3, 21.5)]
 
 
+def test_a_worker_that_leases_beside_what_it_records() -> None:
+    """The second run began before the end of the first was recorded, on one slot."""
+    events = count(1)
+    first, second, third = (Life(events).enqueue(0, number=number) for number in (1, 2, 3))
+    first.lease(1).complete(4)
+    second.lease(3).complete(6)
+    third.lease(5).complete(7)
+    found = same(log(first, second, third), started(-60))
+    assert starts(found) == [(1, 1), (2, 3), (3, 5)]
+
+
 def test_more_slots() -> None:
     events, worker = queue_of_three()
     found = other(events, worker, settings=["concurrency=3"])
