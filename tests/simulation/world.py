@@ -7,6 +7,7 @@ what only somebody outside the database can know.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection
 from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime, timedelta
@@ -51,6 +52,10 @@ class Result:
     trace: tuple[str, ...]
 
 
+#: After so many the pause before the next try may be longer than a lease.
+ANSWERS_MAX = 3
+
+
 class World:
     """Everything that one seed makes."""
 
@@ -77,6 +82,7 @@ class World:
         self.acknowledged: list[Change] = []
         self.unobserved: set[str] = set()
         """Workers whose heart was ever in trouble by itself: others may think them dead."""
+        self.answers_lost: Counter[str] = Counter()
         self.shaken: set[str] = set()
         """Names of worker processes that were killed, frozen, stopped or cut off."""
         self.upset = False
@@ -154,7 +160,8 @@ class World:
         name = actor.process.name
         if name.startswith(HEART):
             self.unobserved.add(name.removeprefix(HEART))
-        if why not in ("answer lost", "commit in flight"):
+        self.answers_lost[name] += 1
+        if why not in ("answer lost", "commit in flight") or self.answers_lost[name] > ANSWERS_MAX:
             self.shaken.add(name)
 
     def _calm(self) -> None:
