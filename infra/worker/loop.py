@@ -127,7 +127,7 @@ class TickLoop:
         told, slots = self.settling, self._slots(now)
         hungry = self._more and slots > 0
         if not (hungry and told.has_few(now)):
-            told.begin(now)
+            told.begin(now, follows=hungry)
         collect = self._inbox and not self.stopping and now >= self._collect_at
         reconcile = now - self._reconciled_at >= self.settings.heartbeat
         if now - self._looked_at >= self.settings.poll:

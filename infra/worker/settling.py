@@ -25,6 +25,9 @@ from .tick import Ask, Ticked, Ticker
 
 #: So few are recorded by a tick that leases, when there is one: a transaction less is worth more.
 FEW = 30
+#: A tick that leases has so long to ask before the thread begins: while the server looks for its
+#: jobs Python is free to decide on a batch, and before that each would wait for the other's turn.
+LEAD_SECONDS = 0.001
 #: A run whose row somebody has locked is settled when it is free; it is looked at so often.
 LOCKED_SECONDS = 0.25
 
@@ -42,6 +45,7 @@ class Settling:
     _told: list[Entry] = field(factory=list[Entry])
     _batch: tuple[Entry, ...] = ()
     _busy: bool = False
+    _follows: bool = False
     _failures: int = 0
     _rests_until: float = LONG_AGO
     _done: Ticked | Exception | None = None
@@ -70,15 +74,16 @@ class Settling:
         self._told.append(entry)
         self._not_before = LONG_AGO
 
-    def begin(self, now: float) -> None:
+    def begin(self, now: float, *, follows: bool) -> None:
         """Let the thread settle what was told, if it has nothing to do and the time has come.
 
         After a failure also when nothing was told, so that it shows that it is well again.
+        ``follows``: a tick that leases begins at this moment.
         """
         if now >= self.due_at and not self.rests(now):
             told = self._told if now >= self._not_before else []
             self._batch, self._told = tuple(told), self._told[len(told) :]
-            self._busy = True
+            self._busy, self._follows = True, follows
             self._wanted.set()
 
     def rests(self, now: float) -> bool:
@@ -141,6 +146,8 @@ class Settling:
                 continue
             self._wanted.clear()
             if self._busy and self._done is None:
+                if self._follows:
+                    self._wanted.wait(LEAD_SECONDS)
                 try:
                     self._done = self.ticker.tick(Ask(self._batch, (), 0))
                 except Exception as error:
