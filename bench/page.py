@@ -22,12 +22,20 @@ SHORT = (
     'The full one is `make bench ARGS="--record"`.'
 )
 
+USUAL = (
+    "These are figures of the usual sizes, beside the queues that are shown. The full run is "
+    '`make bench ARGS="--record"`.'
+)
+
 
 def made(recorded: Recorded) -> str:
     """The text between the marks."""
     parts = [BEGIN, ""]
-    if any(each.size != "full" for each in recorded.measures.values()):
+    sizes = {each.size for each in recorded.measures.values()}
+    if sizes - {"usual", "full"}:
         parts += [SHORT, ""]
+    elif "usual" in sizes:
+        parts += [USUAL, ""]
     parts += ["![Speed beside other queues](images/speed.svg)", "", *_machines(recorded)]
     parts += _goals(recorded.results)
     for measure, recording in recorded.measures.items():
