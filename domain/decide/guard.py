@@ -38,7 +38,7 @@ def holder(job: Job | None, command: str, token: int) -> tuple[Job, Lease]:
 
 @lru_cache(maxsize=1_000)
 def span(seconds: float) -> timedelta:
-    """So many seconds; policies repeat, and time-outs and leases are the same for many jobs."""
+    """So many seconds, made once for each length: many jobs have a lease of the same."""
     return timedelta(seconds=seconds)
 
 

@@ -140,7 +140,7 @@ class TickLoop:
             self.bell.wait(self._patience(now))
 
     def _note(self, entry: Entry) -> None:
-        """Keep it for the next tick, with the job as it is known here.
+        """Keep it for the next batch, with the job as it is known here.
 
         The end of a run frees its slot.  A late one frees none, but is settled like any.
         """
