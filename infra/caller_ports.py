@@ -35,13 +35,15 @@ class Order:
 class Alike(Sequence[Order]):
     """Orders that differ in nothing but the ids and the arguments of their jobs.
 
-    ``pattern`` has what they share.  Each is made of it when it is asked for; who knows that they
-    are alike checks and writes the pattern once and makes none.
+    ``pattern`` has what they share, and ``head`` is its document but for the arguments.  Each is
+    made of it when it is asked for; who knows that they are alike checks and writes the pattern
+    once and makes none.
     """
 
     pattern: Order
     ids: Sequence[UUID]
     args: Sequence[Json]
+    head: Json
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -52,7 +54,7 @@ class Alike(Sequence[Order]):
     def __getitem__(self, place: slice) -> Alike: ...
     def __getitem__(self, place: int | slice) -> Order | Alike:
         if isinstance(place, slice):
-            return Alike(self.pattern, self.ids[place], self.args[place])
+            return Alike(self.pattern, self.ids[place], self.args[place], self.head)
         spec = evolve(self.pattern.spec, id=self.ids[place], args=self.args[place])
         return evolve(self.pattern, spec=spec)
 

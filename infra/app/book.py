@@ -10,6 +10,7 @@ import inspect
 import os
 import threading
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, Unpack, overload
 
@@ -22,7 +23,7 @@ from .decorators import GroupDecorator, SingleDecorator, names_in_sight
 from .errors import NameTaken, UnknownName
 from .notifier import Commits, Notifier
 from .options import TYPE_OPTIONS, TypeOptions, check_known
-from .producer import Receipts
+from .producer import Receipts, Submit
 from .registry import JobType, parts_of
 from .run import Run
 from .subjects import Subjects
@@ -62,6 +63,7 @@ class Book(Subjects, Upkeep):
         self._lock = threading.RLock()
         self._server: ServerLease | None = None
         self._notifier: Notifier | None = None
+        self._accept: Submit | None = None
 
     @property
     def schema(self) -> str:
@@ -144,7 +146,7 @@ class Book(Subjects, Upkeep):
         """
         job = self.find(name)
         given: object = dict[str, object]() if args is None and job.group is None else args
-        return job.submit_one(caller, job.order_named(given, options))
+        return job.submit_one(caller, (job.order_named(given, options),))
 
     def find(self, name: str) -> JobType:
         """The job type of a name.  Raises UnknownName, which says what was probably meant."""
@@ -244,25 +246,27 @@ class Book(Subjects, Upkeep):
         return job
 
     def _submit(self, caller: object, orders: Sequence[Order], /) -> Receipts | Awaitable[Receipts]:
-        from ..postgres.callers import accept
+        if self._accept is None:
+            from ..postgres.callers import accept
 
-        receipts = accept(self._schema, caller, orders)
+            self._accept = partial(accept, self._schema)
+        receipts = self._accept(caller, orders)
         if isinstance(receipts, tuple):
-            self._watch(receipts)
+            self._watch(caller, receipts)
             return receipts
-        return self._watched(receipts)
+        return self._watched(caller, receipts)
 
     def _rows(self) -> Rows:
         from ..postgres.rows_of_runs import PostgresRows
 
         return PostgresRows(self._schema)
 
-    async def _watched(self, receipts: Awaitable[Receipts]) -> Receipts:
+    async def _watched(self, caller: object, receipts: Awaitable[Receipts]) -> Receipts:
         accepted = await receipts
-        self._watch(accepted)
+        self._watch(caller, accepted)
         return accepted
 
-    def _watch(self, receipts: Receipts) -> None:
+    def _watch(self, caller: object, receipts: Receipts) -> None:
         if not self._notify or not receipts:
             return
         notifier = self._notifier
@@ -271,8 +275,9 @@ class Book(Subjects, Upkeep):
                 dsn = self._known_dsn()
                 if dsn is None:
                     return
-                notifier = self._notifier = self._notifier or Notifier(self._connect(dsn))
-        notifier.watch({receipt.xid for receipt in receipts})
+                notifier = self._notifier = self._notifier or self._new_notifier(dsn)
+        # All of a call are of one transaction, that of the caller.
+        notifier.watch(receipts[0].xid, caller)
 
     def _known_dsn(self) -> str | None:
         """The DSN if there is one.  A session of the user is no reason to start a server."""
@@ -282,10 +287,12 @@ class Book(Subjects, Upkeep):
             return None
         return chosen if chosen is not None or self._server is None else self._server.dsn
 
-    def _connect(self, dsn: str) -> Callable[[], Commits]:
+    def _new_notifier(self, dsn: str) -> Notifier:
+        from ..postgres import callers
+
         def connect() -> Commits:
             from ..postgres.commits import PostgresCommits
 
             return PostgresCommits(dsn, self._schema)
 
-        return connect
+        return Notifier(connect, callers)

@@ -1,11 +1,15 @@
 """Ringing after commit, without a NOTIFY in anybody's transaction.
 
 A transaction that notifies takes a lock of the whole server at its commit, so an enqueue only
-leaves its transaction's id here.  A thread asks the server, on a connection of its own, how the
-pending transactions ended: thrice within a millisecond, then rarer, at last once a second.  It
-rings as soon as one has committed, and then not again for 5 ms: of a burst the first is told at
-once, and the others with one ring for many.  A ring is a courtesy: when the server cannot be asked
-the ids are forgotten, and the workers' polling finds the jobs.
+leaves its transaction's id here, and the connection that it is open on.  A thread looks at those
+connections: each knows by itself, without a question to the server, whether its transaction is
+over, and it surely is when the connection enqueues in another one.  Then the thread asks the server
+how it ended, on a connection of its own, and rings if it has committed.  A connection that goes on
+with other work shows nothing, so what is pending for long is asked about as well, rarer and rarer.
+
+After a ring there is quiet for 5 ms, or ten times as long as the question took: of a burst the
+first is told at once, and the others with one ring for many.  A ring is a courtesy: when the server
+cannot be asked the ids are forgotten, and the workers' polling finds the jobs.
 """
 
 from __future__ import annotations
@@ -14,20 +18,24 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterable, Sequence
-from typing import Protocol
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
 
 from .logs import get_logger
 
 log = get_logger("leasebook.notifier")
 
 #: Most commits come within two milliseconds of their enqueue.
-FIRST_WAITS_SECONDS = (0.0003, 0.0003, 0.0003, 0.0005, 0.001, 0.002, 0.005, 0.01)
-WAIT_SECONDS_MAX = 1.0
-#: A transaction that enqueues time after time is asked about from this wait on.
-AGAIN = FIRST_WAITS_SECONDS.index(0.002)
+LOOKS_SECONDS = (0.0003, 0.0003, 0.0005, 0.001, 0.002, 0.004, 0.008)
+LOOK_SECONDS_MAX = 1.0
+#: A transaction that enqueues time after time is looked at from this wait on.
+AGAIN = LOOKS_SECONDS.index(0.002)
+#: From this look on the server is asked about what shows no end.
+ASKING = len(LOOKS_SECONDS)
 #: A busy producer rings no more often than so: its workers are awake anyway.
 QUIET_SECONDS = 0.005
+#: Where asking takes long, so does the quiet: the notifier is a small part of the load.
+QUIET_SHARE, QUIET_SECONDS_MAX = 10.0, 0.05
 #: After an error the server is left alone for so long.
 PAUSE_SECONDS = 1.0
 #: More open transactions than this are not watched; the oldest are forgotten first.
@@ -50,40 +58,64 @@ class Commits(Protocol):
         ...
 
 
+class Lines(Protocol):
+    """What is known of callers and their connections without asking the database."""
+
+    def line_of(self, caller: Any, /) -> object:
+        """The driver's own connection of a caller that is in a transaction."""
+        ...
+
+    def is_over(self, line: Any, /) -> bool:
+        """Whether no transaction is open on such a connection; any thread may ask."""
+        ...
+
+
 class Notifier:
     """Watches transactions and rings when one has committed.  Its thread starts at first need."""
 
-    def __init__(self, connect: Callable[[], Commits]) -> None:
+    def __init__(self, connect: Callable[[], Commits], lines: Lines) -> None:
         self._connect = connect
+        self._lines = lines
         self._start_anew()
         _ALL.add(self)
 
     def _start_anew(self) -> None:
         self._changed = threading.Condition()
-        self._pending: dict[int, None] = {}
+        #: Of each connection the transaction that it has enqueued in last.
+        self._open: dict[weakref.ref[object], int] = {}
+        #: How these have ended is not known yet.
+        self._over: set[int] = set()
+        #: Of these nothing is seen here.
+        self._unseen: set[int] = set()
         self._thread: threading.Thread | None = None
         self._step = 0
         self._closing = False
-        self._ask_at = self._asleep_until = NEVER
+        self._look_at = self._asleep_until = NEVER
         self._paused_until = self._quiet_until = 0.0
 
-    def watch(self, xids: Iterable[int]) -> None:
-        """Ring when one of these transactions commits.  Returns at once and raises nothing."""
+    def watch(self, xid: int, caller: object) -> None:
+        """Ring when this transaction of ``caller`` commits.  Returns at once and raises nothing."""
+        line = weakref.ref(self._lines.line_of(caller))
         with self._changed:
             now = time.monotonic()
             if self._closing or now < self._paused_until:
                 return
-            new = [xid for xid in xids if xid not in self._pending]
-            self._pending.update(dict.fromkeys(new))
-            while len(self._pending) > PENDING_MAX:
-                del self._pending[next(iter(self._pending))]
-            self._step = 0 if new else min(self._step, AGAIN)
-            # It hastens the next question and never puts it off.
-            wait = FIRST_WAITS_SECONDS[self._step]
-            self._ask_at = min(self._ask_at, max(now + wait, self._quiet_until))
+            before = self._open.get(line)
+            if before == xid:
+                self._step = min(self._step, AGAIN)
+            else:
+                self._step = 0
+                if before is not None:
+                    self._over.add(before)
+                self._open[line] = xid
+                if len(self._open) > PENDING_MAX:
+                    del self._open[next(iter(self._open))]
+            # It hastens the next look and never puts it off.
+            wait = 0.0 if self._over else LOOKS_SECONDS[self._step]
+            self._look_at = min(self._look_at, max(now + wait, self._quiet_until))
             if self._thread is None:
                 self._start()
-            elif self._ask_at < self._asleep_until:
+            elif self._look_at < self._asleep_until:
                 # Most often the thread will be up in time, and waking it costs the caller.
                 self._changed.notify_all()
 
@@ -94,13 +126,21 @@ class Notifier:
         except RuntimeError:
             # The interpreter is ending; polling finds the job.
             self._thread = None
-            self._pending.clear()
+            self._forget_all()
+
+    def _forget_all(self) -> None:
+        for pending in (self._open, self._over, self._unseen):
+            pending.clear()
 
     @property
     def pending(self) -> int:
         """How many transactions are watched."""
         with self._changed:
             return len(self._pending)
+
+    @property
+    def _pending(self) -> list[int]:
+        return [*self._over, *self._unseen, *self._open.values()]
 
     def close(self, seconds: float = 0.5) -> None:
         """Ring for what has committed by now, waiting at most so long, and stop."""
@@ -133,41 +173,64 @@ class Notifier:
     def _next(self) -> list[int] | None:
         """The ids to ask about, when it is time to; None when this thread should end."""
         with self._changed:
-            while not (self._closing or self._ask_at <= (now := time.monotonic())):
-                self._asleep_until = self._ask_at
-                self._changed.wait(None if self._ask_at == NEVER else self._ask_at - now)
+            while not self._closing:
+                now = time.monotonic()
+                if self._look_at <= now and self._should_ask(now):
+                    break
+                self._asleep_until = self._look_at
+                self._changed.wait(None if self._look_at == NEVER else self._look_at - now)
             # From here to the next sleep nobody needs to wake it.
-            self._asleep_until, self._ask_at = 0.0, NEVER
+            self._asleep_until, self._look_at = 0.0, NEVER
             if self._closing and not self._pending:
                 self._thread = None
                 return None
-            return list(self._pending)
+            return self._pending
+
+    def _should_ask(self, now: float) -> bool:
+        """Look at the connections: is a transaction over, or is it time to ask about all?"""
+        for line, xid in tuple(self._open.items()):
+            connection = line()
+            if connection is None or self._lines.is_over(connection):
+                del self._open[line]
+                self._over.add(xid)
+        if self._over or self._step >= ASKING:
+            return True
+        self._look_at = now + self._patience() if self._pending else NEVER
+        return False
 
     def _ask(self, commits: Commits, xids: Sequence[int]) -> None:
+        began = time.monotonic()
         committed, forgotten = commits.ring_for(xids)
+        now = time.monotonic()
         with self._changed:
-            for xid in (*committed, *forgotten):
-                self._pending.pop(xid, None)
             if self._closing:
-                self._pending.clear()
-            now = time.monotonic()
+                self._forget_all()
+            # What looks over and is not cannot be seen; perhaps a pooler stands between.
+            self._unseen |= self._over & set(xids)
+            self._over -= self._unseen
+            done = {*committed, *forgotten}
+            self._unseen -= done
+            self._open = {line: xid for line, xid in self._open.items() if xid not in done}
             if committed:
-                self._quiet_until = now + QUIET_SECONDS
-            if self._pending:
-                wait = self._patience()
-                self._ask_at = max(min(self._ask_at, now + wait), self._quiet_until)
+                quiet = min(QUIET_SHARE * (now - began), QUIET_SECONDS_MAX)
+                self._quiet_until = now + max(quiet, QUIET_SECONDS)
+            if self._over:
+                self._look_at = now
+            elif self._pending:
+                self._look_at = min(self._look_at, now + self._patience())
+            self._look_at = max(self._look_at, self._quiet_until)
 
     def _patience(self) -> float:
         self._step += 1
-        if self._step < len(FIRST_WAITS_SECONDS):
-            return FIRST_WAITS_SECONDS[self._step]
-        doublings = min(self._step - len(FIRST_WAITS_SECONDS) + 1, 16)
-        return min(WAIT_SECONDS_MAX, FIRST_WAITS_SECONDS[-1] * 2.0**doublings)
+        if self._step < len(LOOKS_SECONDS):
+            return LOOKS_SECONDS[self._step]
+        doublings = min(self._step - len(LOOKS_SECONDS) + 1, 16)
+        return min(LOOK_SECONDS_MAX, LOOKS_SECONDS[-1] * 2.0**doublings)
 
     def _give_up(self) -> None:
         with self._changed:
-            self._pending.clear()
-            self._ask_at = self._asleep_until = NEVER
+            self._forget_all()
+            self._look_at = self._asleep_until = NEVER
             self._thread = None
             self._paused_until = time.monotonic() + PAUSE_SECONDS
 

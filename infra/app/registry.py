@@ -15,10 +15,11 @@ from ...domain.job import Group, Job, Policy
 from ...domain.retry import Retry
 from ...domain.values import Json
 from ..caller_ports import Alike, Order, Receipt
+from ..documents import encode_head
 from . import arguments, results
 from .errors import HandlerRefused
 from .handlers import Face, read
-from .ids import new_ids
+from .ids import new_id, new_ids
 from .options import (
     ENQUEUE_OPTIONS,
     KEYS,
@@ -64,6 +65,7 @@ class JobType:
         self.executor = defaults.executor
         self.rows = rows
         self._submit = submit
+        self._plain: Alike | None = None
 
     @property
     def name(self) -> str:
@@ -119,6 +121,17 @@ class JobType:
         item = self._one_item(args, rest)
         return make_order(self.defaults, arguments.encode_item(self.face, item), chosen)
 
+    def one(self, args: tuple[object, ...], given: Mapping[str, object]) -> Sequence[Order]:
+        """One checked order; without options it is like all others, and they are written once."""
+        if given or self.group is not None:
+            return (self.order(args, given, {}),)
+        document = arguments.document(self.face, args, given)
+        if self._plain is None:
+            pattern = make_order(self.defaults, document, {})
+            self._plain = Alike(pattern, (), (), encode_head(pattern.spec))
+        plain = self._plain
+        return Alike(plain.pattern, (new_id(),), (document,), plain.head)
+
     def order_named(self, args: object, options: Mapping[str, object]) -> Order:
         """A checked order from JSON values: arguments by name, or the one item of a group."""
         check_known(options, ENQUEUE_OPTIONS)
@@ -134,9 +147,9 @@ class JobType:
         """Hand checked orders to the store in the caller's transaction."""
         return self._submit(caller, orders)
 
-    def submit_one(self, caller: object, order: Order) -> Receipt | Awaitable[Receipt]:
-        """Hand over one order."""
-        receipts = self._submit(caller, (order,))
+    def submit_one(self, caller: object, order: Sequence[Order]) -> Receipt | Awaitable[Receipt]:
+        """Hand over the only order."""
+        receipts = self._submit(caller, order)
         return receipts[0] if isinstance(receipts, tuple) else _first(receipts)
 
     def orders(self, many: Iterable[object], options: Mapping[str, object]) -> Sequence[Order]:
@@ -151,7 +164,7 @@ class JobType:
         # With the same options for all, the first is checked whole, and of the others what differs.
         pattern = self.order(first, {}, options)
         args = [pattern.spec.args, *(arguments.document(self.face, each, {}) for each in given)]
-        return Alike(pattern, new_ids(len(args)), args)
+        return Alike(pattern, new_ids(len(args)), args, encode_head(pattern.spec))
 
     def _told(
         self, many: Iterable[object], options: Mapping[str, object], told: Sequence[str]

@@ -89,7 +89,7 @@ class Prepared(Generic[P]):
     ) -> Awaitable[Receipt]: ...
     def enqueue(self, caller: Any, /, *args: Any, **kwargs: Any) -> Any:
         """Write the job in the caller's transaction; see ``SingleJob.enqueue``."""
-        return self._job.submit_one(caller, self._job.order(args, kwargs, self._options))
+        return self._job.submit_one(caller, (self._job.order(args, kwargs, self._options),))
 
 
 class SingleJob(JobType, Generic[P]):
@@ -162,7 +162,7 @@ class SingleJob(JobType, Generic[P]):
         Raises UniqueKeyTaken and IdempotencyConflict for keys, and then too nothing is written and
         the transaction goes on.  An asynchronous caller awaits the receipt.
         """
-        return self.submit_one(caller, self.order(args, kwargs, {}))
+        return self.submit_one(caller, self.one(args, kwargs))
 
     @overload
     def enqueue_many(
@@ -202,7 +202,7 @@ class GroupedJob(JobType, Generic[T]):
         Items with one ``group_key``, of one queue, join in order of arrival.  The receipt has the
         item's number; the id of the job is the worker's to give.
         """
-        return self.submit_one(caller, self.order(args, kwargs, {}))
+        return self.submit_one(caller, self.one(args, kwargs))
 
     @overload
     def enqueue_many(

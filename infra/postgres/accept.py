@@ -10,18 +10,17 @@ from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 from uuid import UUID
 
-from attrs import evolve as replace
-
 from ...domain.ordering import check_keys, unknown_parent
 from ...projections.row import format_of_spec
 from ..caller_ports import Alike, Order, Receipt
-from ..documents import encode_spec
+from ..documents import encode_head
 from .accept_keys import accept_keyed, is_keyed
 from .accept_parts import Asking as Asking
 from .accept_parts import Question as Question
 from .accept_parts import Refused, alike_columns, as_alike, chunks, explain, job_columns, parts
 from .accept_parts import Row as Row
 from .accept_requests import adopt, recall
+from .connection import text_of
 from .holders import moment_of
 from .rows import numbers, texts, uuids
 from .schema.name import Schema
@@ -37,15 +36,20 @@ def accepting(schema: Schema, orders: Sequence[Order]) -> Accepting:
     a job that would expire before it starts, UniqueKeyTaken and IdempotencyConflict for keys that
     others have.
     """
-    if isinstance(orders, Alike) and not _is_plain(orders.pattern):
+    kinds = (orders.pattern,) if isinstance(orders, Alike) else orders
+    check_keys([order.spec for order in kinds])
+    if len(kinds) == 1 and _is_plain(kinds[0]):
+        goes = _goes(orders)
+        accept, guarded = _plain(schema, goes), len(goes) > 1
+    else:
         orders = list(orders)
-    check_keys([order.spec for order in _kinds(orders)])
-    guarded = _writes_in_several_goes(orders)
+        accept, guarded = _several(schema, orders), _writes_before_a_refusal(orders)
     if guarded:
         # A refusal of a later part must take the earlier ones back, whatever the caller does next.
         yield "savepoint leasebook_enqueue", {}
     try:
-        receipts = yield from _accept(schema, orders)
+        yield from _check_parents(schema, kinds)
+        receipts = yield from accept
     except Refused as refused:
         if guarded:
             yield "rollback to savepoint leasebook_enqueue", {}
@@ -55,32 +59,32 @@ def accepting(schema: Schema, orders: Sequence[Order]) -> Accepting:
     return tuple(receipts)
 
 
-def _kinds(orders: Sequence[Order]) -> Sequence[Order]:
-    """The orders, but of those that are alike their pattern."""
-    return (orders.pattern,) if isinstance(orders, Alike) else orders
-
-
 def _is_plain(order: Order) -> bool:
-    """Whether nothing that was there before can answer for the order: a single job without keys."""
-    return order.spec.group is None and not is_keyed(order) and order.idempotency_key is None
+    """Whether nothing that was there before can answer for the order."""
+    return not is_keyed(order) and order.idempotency_key is None
 
 
-def _accept(schema: Schema, orders: Sequence[Order]) -> Asking[Iterable[Receipt]]:
-    yield from _check_parents(schema, _kinds(orders))
-    if isinstance(orders, Alike):
-        return (yield from _alike(schema, orders))
-    receipts = yield from _several(schema, orders)
-    return [receipts[place] for place in range(len(orders))]
+def _goes(orders: Sequence[Order]) -> Sequence[Sequence[Order]]:
+    """One order, or those that are alike, in parts that a statement can carry."""
+    if len(orders) == 1:
+        return (orders,)
+    return [orders[part[0] : part[-1] + 1] for part in parts(orders, range(len(orders)))]
 
 
-def _alike(schema: Schema, orders: Alike) -> Asking[list[Receipt]]:
+def _plain(schema: Schema, goes: Iterable[Sequence[Order]]) -> Asking[list[Receipt]]:
     receipts: list[Receipt] = []
-    for part in parts(orders, range(len(orders))):
-        receipts += yield from _jobs(schema, orders[part[0] : part[-1] + 1])
+    for each in goes:
+        receipts += yield from _written(schema, each)
     return receipts
 
 
-def _several(schema: Schema, orders: Sequence[Order]) -> Asking[dict[int, Receipt]]:
+def _written(schema: Schema, orders: Sequence[Order]) -> Asking[list[Receipt]]:
+    """Single jobs or items, whichever the first is, by one statement."""
+    first = orders.pattern if isinstance(orders, Alike) else orders[0]
+    return (yield from (_jobs if first.spec.group is None else _items)(schema, orders))
+
+
+def _several(schema: Schema, orders: Sequence[Order]) -> Asking[list[Receipt]]:
     """Requests first, in order of their keys, then unique keys in theirs: everybody alike."""
     known = yield from recall(schema, orders)
     receipts = known.receipts
@@ -88,14 +92,12 @@ def _several(schema: Schema, orders: Sequence[Order]) -> Asking[dict[int, Receip
     keyed = [place for place in wanted if is_keyed(orders[place])]
     plain = [place for place in wanted if not is_keyed(orders[place])]
     for part in _plain_parts(orders, plain):
-        chosen = [orders[place] for place in part]
-        single = chosen[0].spec.group is None
-        got = yield from (_jobs if single else _items)(schema, chosen)
+        got = yield from _written(schema, [orders[place] for place in part])
         receipts.update(zip(part, got, strict=True))
     if keyed:
         receipts.update((yield from accept_keyed(schema, orders, keyed)))
     yield from adopt(schema, known)
-    return receipts
+    return [receipts[place] for place in range(len(orders))]
 
 
 def _check_parents(schema: Schema, orders: Sequence[Order]) -> Asking[None]:
@@ -107,14 +109,11 @@ def _check_parents(schema: Schema, orders: Sequence[Order]) -> Asking[None]:
             raise Refused(unknown_parent(missing[0][0]))
 
 
-def _writes_in_several_goes(orders: Sequence[Order]) -> bool:
+def _writes_before_a_refusal(orders: Sequence[Order]) -> bool:
     """Whether something may be written before a refusal."""
     if len(orders) == 1:
-        only = orders[0]
-        return is_keyed(only) and only.idempotency_key is not None
-    if isinstance(orders, Alike):
-        return len(list(parts(orders, range(len(orders))))) > 1
-    if any(is_keyed(each) or each.idempotency_key is not None for each in orders):
+        return is_keyed(orders[0]) and orders[0].idempotency_key is not None
+    if any(not _is_plain(each) for each in orders):
         return True
     return len(_plain_parts(orders, range(len(orders)))) > 1
 
@@ -134,7 +133,7 @@ def _jobs(schema: Schema, orders: Sequence[Order]) -> Asking[list[Receipt]]:
         rows = yield keys.accept_keyed(schema), asked
         ids: Sequence[UUID] = [each.spec.id for each in orders]
     else:
-        rows = yield enqueue.accept_jobs(schema), alike_columns(alike)
+        rows = yield text_of(enqueue.accept_jobs, schema), alike_columns(alike)
         ids = alike.ids
     refused, moment, xid, *_ = rows[0]
     if refused:
@@ -148,8 +147,8 @@ def _items(schema: Schema, orders: Sequence[Order]) -> Asking[list[Receipt]]:
         "formats": numbers([format_of_spec(each.spec) for each in orders]),
         "items": texts([each.spec.args for each in orders]),
         # The argument of a grouped job is its items, which come beside the spec.
-        "specs": texts([encode_spec(replace(each.spec, args="null")) for each in orders]),
+        "specs": texts([f'{encode_head(each.spec)[:-1]},"args":null}}' for each in orders]),
     }
-    rows = yield enqueue.accept_items(schema), parameters
+    rows = yield text_of(enqueue.accept_items, schema), parameters
     ids, xid = rows[0]
     return [Receipt(None, number, xid) for number in ids]

@@ -87,7 +87,7 @@ def alike_columns(orders: Alike) -> dict[str, object]:
     return {
         "ids": uuids(orders.ids),
         "args": texts(orders.args),
-        "head": encode_head(pattern.spec),
+        "head": orders.head,
         "run_at": None if pattern.run_at is None else moment(pattern.run_at),
         "delay": str(_delay(pattern)),
         "format": str(format_of_spec(pattern.spec)),
@@ -101,7 +101,7 @@ def as_alike(orders: Sequence[Order]) -> Alike | None:
         return orders
     pattern = orders[0]
     ids, args = [each.spec.id for each in orders], [each.spec.args for each in orders]
-    alike = Alike(pattern, ids, args)
+    alike = Alike(pattern, ids, args, encode_head(pattern.spec))
     others = zip(alike, orders, strict=True)
     return alike if len(orders) == 1 or all(one == other for one, other in others) else None
 

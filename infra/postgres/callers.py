@@ -14,7 +14,7 @@ import sys
 from collections.abc import Awaitable, Sequence
 from contextlib import nullcontext
 from inspect import isawaitable
-from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
+from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar, cast
 
 import psycopg
 from psycopg.rows import tuple_row
@@ -37,6 +37,8 @@ BEGIN = (
     "Open one, as in `with Session(engine) as session, session.begin():`, and give the session, "
     "so that the job stands or falls with what else is written."
 )
+#: What libpq says of a connection without a transaction, and of one that was closed.
+ENDED = (psycopg.pq.TransactionStatus.IDLE, psycopg.pq.TransactionStatus.UNKNOWN)
 AUTOCOMMIT = (
     "its connection commits by itself",
     "Take it out of AUTOCOMMIT, or open a transaction; psycopg: `with connection.transaction():`.",
@@ -88,12 +90,39 @@ def transaction_of(caller: object) -> object | None:
     if _is_psycopg(caller) or _is_async_psycopg(caller):
         idle = caller.info.transaction_status is psycopg.pq.TransactionStatus.IDLE
         return None if caller.closed or idle else caller
-    if callable(caller):  # a scoped session gives its session
-        caller = caller()
-    caller = getattr(caller, "sync_session", getattr(caller, "sync_connection", caller))
-    get = getattr(caller, "get_transaction", None)
+    get = getattr(_synchronous(caller), "get_transaction", None)
     found: object | None = None if get is None else get()
     return found
+
+
+def line_of(caller: object) -> object:
+    """The driver's own connection of a caller that is in a transaction."""
+    if _is_psycopg(caller) or _is_async_psycopg(caller):
+        return caller
+    found: Any = _synchronous(caller).connection
+    pooled: Any = found
+    if callable(found):  # a Session gives its Connection
+        pooled = cast(Any, found()).connection
+    line: object = pooled.driver_connection
+    return line
+
+
+def _synchronous(caller: Any) -> Any:
+    """A Session or a Connection; an asynchronous one is the face of such."""
+    if callable(caller):  # a scoped session gives its session
+        caller = caller()
+    return getattr(caller, "sync_session", getattr(caller, "sync_connection", caller))
+
+
+def is_over(line: Any) -> bool:
+    """Whether no transaction is open on a driver's connection; nobody is asked.
+
+    Any thread may look, whatever the connection is busy with.
+    """
+    if hasattr(line, "is_in_transaction"):  # asyncpg
+        return line.is_closed() or not line.is_in_transaction()
+    over: bool = line.info.transaction_status in ENDED
+    return over
 
 
 def _sqlalchemy(caller: object, questions: Asking[T]) -> T | Awaitable[T]:
@@ -185,13 +214,19 @@ def _connection(caller: Connection, questions: Asking[T]) -> T:
 
 
 def _check_psycopg(caller: psycopg.Connection[Any] | psycopg.AsyncConnection[Any]) -> None:
-    idle = caller.info.transaction_status is psycopg.pq.TransactionStatus.IDLE
-    if caller.autocommit and idle:
+    if not caller.autocommit:
+        return
+    if caller.info.transaction_status is psycopg.pq.TransactionStatus.IDLE:
         raise NoTransaction(*AUTOCOMMIT)
 
 
 def _is_piped(caller: psycopg.Connection[Any] | psycopg.AsyncConnection[Any]) -> bool:
     return caller.pgconn.pipeline_status != psycopg.pq.PipelineStatus.OFF
+
+
+def has_rows(cursor: psycopg.Cursor[Any] | psycopg.AsyncCursor[Any]) -> bool:
+    """Whether an answer has rows.  (``description`` would describe each column for it.)"""
+    return cursor.pgresult is not None and cursor.pgresult.nfields > 0
 
 
 def _psycopg(caller: psycopg.Connection[Any], questions: Asking[T]) -> T:
@@ -204,7 +239,7 @@ def _psycopg(caller: psycopg.Connection[Any], questions: Asking[T]) -> T:
                 # In a pipeline of the caller's an inner one ends with the answers.
                 with caller.pipeline() if _is_piped(caller) else nullcontext():
                     cursor.execute(statement.encode(), parameters)
-                rows = cursor.fetchall() if cursor.description else ()
+                rows = cursor.fetchall() if has_rows(cursor) else ()
                 question = questions.send(rows)
         except StopIteration as stop:
             answer: T = stop.value
@@ -220,7 +255,7 @@ async def _async_psycopg(caller: psycopg.AsyncConnection[Any], questions: Asking
                 statement, parameters = question
                 async with caller.pipeline() if _is_piped(caller) else nullcontext():
                     await cursor.execute(statement.encode(), parameters)
-                rows = await cursor.fetchall() if cursor.description else ()
+                rows = await cursor.fetchall() if has_rows(cursor) else ()
                 question = questions.send(rows)
         except StopIteration as stop:
             answer: T = stop.value

@@ -11,27 +11,38 @@ from typing import Any
 import psycopg
 import pytest
 from attrs import define, field
+from sqlalchemy import create_engine
+from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
 from sqlalchemy.orm import Session
 
-from leasebook.infra.app.notifier import AGAIN, FIRST_WAITS_SECONDS, QUIET_SECONDS, Notifier
+from leasebook.infra.app.notifier import AGAIN, LOOKS_SECONDS, QUIET_SECONDS, Notifier
 from leasebook.infra.ports import Wakeup
+from leasebook.infra.postgres import callers
 from leasebook.infra.postgres.schema.name import Schema
 from leasebook.infra.postgres.wakeup import channel
 from tests.support.servers import wait_until
 
-from .ground import App, PageChanged
+from .ground import App, PageChanged, url_over
 
 #: Long enough for every wait of a watched transaction to have passed several times.
 SETTLED_ASKS = 8
 
 
 @define(eq=False)
-class FakeCommits:
-    """A database whose transactions end when a test says so."""
+class Line:
+    """A driver's connection, and what it shows: is a transaction open on it?"""
+
+    is_over: bool = False
+
+
+@define(eq=False)
+class FakeDatabase:
+    """Transactions that end when a test says so; ``asked`` is what the server was asked."""
 
     committed: set[int] = field(factory=set[int])
     aborted: set[int] = field(factory=set[int])
     asked: list[tuple[int, ...]] = field(factory=list[tuple[int, ...]])
+    looks: int = 0
     rings: int = 0
     broken: bool = False
     closed: bool = False
@@ -47,109 +58,166 @@ class FakeCommits:
     def close(self) -> None:
         self.closed = True
 
+    def line_of(self, caller: Line) -> Line:
+        return caller
+
+    def is_over(self, line: Line) -> bool:
+        self.looks += 1
+        return line.is_over
+
 
 @contextmanager
-def notifying() -> Generator[tuple[Notifier, FakeCommits]]:
+def notifying() -> Generator[tuple[Notifier, FakeDatabase]]:
     """A notifier on a database of a test's own."""
-    commits = FakeCommits()
-    notifier = Notifier(lambda: commits)
+    database = FakeDatabase()
+    notifier = Notifier(lambda: database, database)
     try:
-        yield notifier, commits
+        yield notifier, database
     finally:
         notifier.close()
 
 
-def test_it_rings_once_when_a_transaction_has_committed() -> None:
-    with notifying() as (notifier, commits):
-        notifier.watch([1, 2])
-        wait_until(lambda: len(commits.asked) >= SETTLED_ASKS, "questions about an open one")
-        assert commits.rings == 0
-        commits.committed |= {1, 2}
-        wait_until(lambda: commits.rings, "a ring")
+def test_it_rings_once_when_transactions_have_committed() -> None:
+    lines = [Line(), Line()]
+    with notifying() as (notifier, database):
+        for xid, line in enumerate(lines):
+            notifier.watch(xid, line)
+        wait_until(lambda: len(database.asked) >= SETTLED_ASKS, "questions about open ones")
+        assert database.rings == 0
+        database.committed |= {0, 1}
+        wait_until(lambda: database.rings, "a ring")
         wait_until(lambda: notifier.pending == 0, "both forgotten")
-        assert commits.rings == 1
+        assert database.rings == 1
+
+
+def test_the_server_is_asked_when_a_connection_shows_the_end_and_not_before() -> None:
+    line = Line()
+    with notifying() as (notifier, database):
+        database.committed.add(1)
+        notifier.watch(1, line)
+        wait_until(lambda: database.looks >= AGAIN, "looks at an open one")
+        line.is_over = True
+        wait_until(lambda: notifier.pending == 0, "forgotten")
+        assert database.rings == 1
+        assert len(database.asked) == 1
+
+
+def test_the_next_transaction_of_a_connection_shows_the_end_of_the_last() -> None:
+    """A busy connection never looks idle when somebody looks."""
+    line = Line()
+    with notifying() as (notifier, database):
+        database.committed.add(1)
+        notifier.watch(1, line)
+        notifier.watch(2, line)
+        wait_until(lambda: database.rings == 1, "a ring for the first")
+        assert notifier.pending == 1
+        assert line.is_over is False
+
+
+def test_a_connection_that_is_gone_shows_the_end_too() -> None:
+    with notifying() as (notifier, database):
+        database.committed.add(1)
+        notifier.watch(1, Line())
+        wait_until(lambda: database.rings == 1, "a ring")
+        assert notifier.pending == 0
+
+
+def test_one_that_looks_over_and_is_not_is_asked_about_until_it_is() -> None:
+    line = Line(is_over=True)
+    with notifying() as (notifier, database):
+        notifier.watch(1, line)
+        wait_until(lambda: len(database.asked) >= 2, "questions")
+        database.committed.add(1)
+        wait_until(lambda: database.rings == 1, "a ring")
 
 
 def test_what_was_rolled_back_is_forgotten_without_a_ring() -> None:
-    with notifying() as (notifier, commits):
-        commits.aborted.add(1)
-        notifier.watch([1])
+    line = Line(is_over=True)
+    with notifying() as (notifier, database):
+        database.aborted.add(1)
+        notifier.watch(1, line)
         wait_until(lambda: notifier.pending == 0, "forgotten")
-        assert commits.rings == 0
+        assert database.rings == 0
 
 
 def test_questions_become_rarer_and_a_new_transaction_hastens_them() -> None:
-    with notifying() as (notifier, commits):
-        notifier.watch([1])
-        wait_until(lambda: len(commits.asked) >= SETTLED_ASKS, "several questions")
-        commits.committed.add(2)
-        notifier.watch([2])
-        wait_until(lambda: commits.rings == 1, "a ring for the second")
+    old, new = Line(), Line(is_over=True)
+    with notifying() as (notifier, database):
+        notifier.watch(1, old)
+        wait_until(lambda: len(database.asked) >= SETTLED_ASKS, "several questions")
+        database.committed.add(2)
+        notifier.watch(2, new)
+        wait_until(lambda: database.rings == 1, "a ring for the second")
         assert notifier.pending == 1
 
 
 def test_a_burst_is_told_of_by_few_rings() -> None:
     """However many transactions commit, no more than one ring in each quiet time."""
-    with notifying() as (notifier, commits):
+    line = Line()
+    with notifying() as (notifier, database):
         began = time.monotonic()
         for xid in range(2_000):
-            commits.committed.add(xid)
-            notifier.watch([xid])
+            database.committed.add(xid)
+            notifier.watch(xid, line)
         wait_until(lambda: notifier.pending == 0, "all forgotten")
-        assert 1 <= commits.rings <= 1 + (time.monotonic() - began) / QUIET_SECONDS
+        assert 1 <= database.rings <= 1 + (time.monotonic() - began) / QUIET_SECONDS
 
 
-def test_who_enqueues_time_after_time_is_not_asked_about_each_time() -> None:
-    with notifying() as (notifier, commits):
+def test_who_enqueues_time_after_time_is_not_looked_at_each_time() -> None:
+    line = Line()
+    with notifying() as (notifier, database):
         until = time.monotonic() + 0.1
         while time.monotonic() < until:
-            notifier.watch([1])
-        most = (time.monotonic() - until + 0.1) / FIRST_WAITS_SECONDS[AGAIN] + AGAIN + 1
-        assert len(commits.asked) <= most
+            notifier.watch(1, line)
+        most = (time.monotonic() - until + 0.1) / LOOKS_SECONDS[AGAIN] + AGAIN + 1
+        assert database.looks <= most
 
 
 def test_closing_rings_for_what_has_committed_by_then() -> None:
-    with notifying() as (notifier, commits):
-        notifier.watch([1])
-        wait_until(lambda: len(commits.asked) >= SETTLED_ASKS, "a long wait")
-        commits.committed.add(1)
+    line = Line()
+    with notifying() as (notifier, database):
+        notifier.watch(1, line)
+        wait_until(lambda: len(database.asked) >= SETTLED_ASKS, "a long wait")
+        database.committed.add(1)
         notifier.close()
-        assert commits.rings == 1
-        assert commits.closed
-        notifier.watch([2])
+        assert database.rings == 1
+        assert database.closed
+        notifier.watch(2, line)
         assert notifier.pending == 0
 
 
 def test_without_a_database_it_gives_up_quietly(capfd: pytest.CaptureFixture[str]) -> None:
-    with notifying() as (notifier, commits):
-        commits.broken = True
-        notifier.watch([1])
+    line = Line(is_over=True)
+    with notifying() as (notifier, database):
+        database.broken = True
+        notifier.watch(1, line)
         wait_until(lambda: notifier.pending == 0, "given up")
         # For a while nobody tries again, and nobody waits.
-        notifier.watch([2])
+        notifier.watch(2, line)
         assert notifier.pending == 0
     assert capfd.readouterr() == ("", "")
 
 
 def test_a_child_begins_anew_with_a_thread_of_its_own() -> None:
-    with notifying() as (notifier, commits):
-        notifier.watch([1])
-        wait_until(lambda: commits.asked, "the parent's thread at work")
+    line = Line()
+    with notifying() as (notifier, database):
+        notifier.watch(1, line)
+        wait_until(lambda: database.asked, "the parent's thread at work")
         child = os.fork()
         if child == 0:
             code = 1
             try:
-                commits.asked.clear()
+                database.asked.clear()
                 assert notifier.pending == 0
-                commits.committed.add(7)
-                notifier.watch([7])
-                wait_until(lambda: commits.rings == 1, "a ring in the child")
+                database.committed.add(7)
+                notifier.watch(7, Line(is_over=True))
+                wait_until(lambda: database.rings == 1, "a ring in the child")
                 code = 0
             finally:
                 os._exit(code)
         assert os.waitpid(child, 0)[1] == 0
         assert notifier.pending == 1
-        assert commits.rings == 0
+        assert database.rings == 0
 
 
 @pytest.fixture
@@ -208,6 +276,43 @@ async def test_asynchronous_callers_ring_too(noisy: App) -> None:
         async with await psycopg.AsyncConnection.connect(noisy.dsn) as connection:
             await noisy.publish.enqueue(connection, PAGE)
         assert bell.wait(30.0)
+
+
+@pytest.mark.parametrize("driver", ["psycopg", "psycopg2"])
+def test_the_end_is_seen_on_a_connection_of_any_driver(noisy: App, driver: str) -> None:
+    engine = create_engine(url_over(driver, noisy.dsn))
+    with engine.connect() as connection:
+        noisy.publish.enqueue(connection, PAGE)
+        line = callers.line_of(connection)
+        assert not callers.is_over(line)
+        connection.commit()
+        assert callers.is_over(line)
+    with Session(engine) as session:
+        noisy.publish.enqueue(session, PAGE)
+        line = callers.line_of(session)
+        session.rollback()
+        assert callers.is_over(line)
+    engine.dispose()
+    assert callers.is_over(line), "closed"
+
+
+@pytest.mark.parametrize("driver", ["psycopg", "asyncpg"])
+async def test_the_end_is_seen_on_an_asynchronous_connection(noisy: App, driver: str) -> None:
+    engine = create_async_engine(url_over(driver, noisy.dsn))
+    async with engine.connect() as connection:
+        await noisy.publish.enqueue(connection, PAGE)
+        line = callers.line_of(connection)
+        assert not callers.is_over(line)
+        await connection.commit()
+        assert callers.is_over(line)
+    async with AsyncSession(engine) as session:
+        await noisy.publish.enqueue(session, PAGE)
+        line = callers.line_of(session)
+        assert not callers.is_over(line)
+        await session.rollback()
+        assert callers.is_over(line)
+    await engine.dispose()
+    assert callers.is_over(line), "closed"
 
 
 @pytest.mark.case("C16")

@@ -23,7 +23,7 @@ from leasebook.infra.postgres.wakeup import channel
 from tests.support.servers import wait_until
 
 from .ground import App, PageChanged
-from .test_notifier import FakeCommits, pending
+from .test_notifier import FakeDatabase, Line, pending
 
 WRITERS = 64
 COMMITS = 10
@@ -33,7 +33,7 @@ PAGE = PageChanged("a.md")
 
 
 @define(eq=False)
-class SlowBell(FakeCommits):
+class SlowBell(FakeDatabase):
     """Whose first ring lasts until a test lets it end."""
 
     ringing: Event = field(factory=Event)
@@ -57,26 +57,27 @@ def noisy(database_dsn: str) -> Iterator[App]:
 
 @pytest.mark.case("C17")
 def test_all_that_commits_during_a_ring_is_told_by_the_next() -> None:
-    commits = SlowBell()
-    notifier = Notifier(lambda: commits)
+    database = SlowBell()
+    notifier = Notifier(lambda: database, database)
+    lines = [Line(is_over=True) for _ in range(WRITERS * COMMITS + 1)]
     try:
-        commits.committed.add(0)
-        notifier.watch([0])
-        assert commits.ringing.wait(30.0)
-        several = range(1, WRITERS * COMMITS + 1)
-        commits.committed.update(several)
+        database.committed.add(0)
+        notifier.watch(0, lines[0])
+        assert database.ringing.wait(30.0)
+        several = range(1, len(lines))
+        database.committed.update(several)
 
         def watch(xid: int) -> None:
-            notifier.watch([xid])
+            notifier.watch(xid, lines[xid])
 
         with ThreadPoolExecutor(WRITERS) as writers:
             list(writers.map(watch, several))
-        commits.heard.set()
+        database.heard.set()
         wait_until(lambda: notifier.pending == 0, "all told of")
-        wait_until(lambda: commits.rings == 2, "a ring for the first, and one for the others")
+        wait_until(lambda: database.rings == 2, "a ring for the first, and one for the others")
     finally:
         notifier.close()
-    assert commits.rings == 2
+    assert database.rings == 2
 
 
 @pytest.mark.case("C17")

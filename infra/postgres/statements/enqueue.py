@@ -27,21 +27,19 @@ def accept_jobs(schema: Schema) -> str:
     are drawn in the order of the input, and there is but one head: no sort is needed.
     """
     return f"""
-with stamp as materialized (
-    select pg_catalog.clock_timestamp() as at
-), head as materialized (
-    select stamp.at, spec.*, pg_catalog.left(%(head)s::text, -1) || ',"args":' as opening,
-           greatest(stamp.at + %(delay)s::text::bigint * interval '1 microsecond',
-                    %(run_at)s::text::timestamptz) as due_at
-      from stamp
-     cross join lateral pg_catalog.json_to_record(%(head)s::text::json)
-        as spec ({SPEC})
-), verdict as materialized (
-    select exists (select from head where head.expires_at <= head.due_at) as refused
+with head as materialized (
+    select timed.*, (timed.expires_at <= timed.due_at) is true as refused
+      from (select clock.at, spec.*,
+                   pg_catalog.left(%(head)s::text, -1) || ',"args":' as opening,
+                   greatest(clock.at + %(delay)s::text::bigint * interval '1 microsecond',
+                            %(run_at)s::text::timestamptz) as due_at
+              from (select pg_catalog.clock_timestamp() as at offset 0) as clock
+             cross join lateral pg_catalog.json_to_record(%(head)s::text::json)
+                as spec ({SPEC})) as timed
 ), input as materialized (
     select i.id, i.args, {next_number(schema)} as seq
       from unnest(%(ids)s::text::uuid[], %(args)s::text::text[]) as i (id, args)
-     where not (select refused from verdict)
+     where not (select refused from head)
 ), logged as (
     insert into {schema.table("job_events")} (job_id, version, event_id, at, kind, due_at, data)
            overriding system value
@@ -59,9 +57,9 @@ with stamp as materialized (
            head.after, 1, 'queued', head.due_at, head.at
       from input cross join head
 )
-select verdict.refused, (extract(epoch from stamp.at) * 1000000)::bigint as moment,
+select head.refused, (extract(epoch from head.at) * 1000000)::bigint as moment,
        pg_catalog.pg_current_xact_id()::text::bigint as xid
-  from stamp cross join verdict
+  from head
 """
 
 

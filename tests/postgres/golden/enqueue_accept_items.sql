@@ -18,7 +18,7 @@ with input as materialized (
            numbered.sequence
       from (select input.*,
                    case when input.ordering_key is not null
-                        then pg_catalog.nextval((select pg_catalog.pg_get_serial_sequence('"leasebook"."job_events"', 'event_id')::regclass)) end as sequence
+                        then pg_catalog.nextval('"leasebook"."job_events_event_id_seq"'::regclass) end as sequence
               from input
              where (select locked.keys from locked) >= 0
              order by input.place) as numbered

@@ -1,21 +1,19 @@
-with stamp as materialized (
-    select pg_catalog.clock_timestamp() as at
-), head as materialized (
-    select stamp.at, spec.*, pg_catalog.left(%(head)s::text, -1) || ',"args":' as opening,
-           greatest(stamp.at + %(delay)s::text::bigint * interval '1 microsecond',
-                    %(run_at)s::text::timestamptz) as due_at
-      from stamp
-     cross join lateral pg_catalog.json_to_record(%(head)s::text::json)
-        as spec (queue text, priority smallint, name text, retries bigint,
+with head as materialized (
+    select timed.*, (timed.expires_at <= timed.due_at) is true as refused
+      from (select clock.at, spec.*,
+                   pg_catalog.left(%(head)s::text, -1) || ',"args":' as opening,
+                   greatest(clock.at + %(delay)s::text::bigint * interval '1 microsecond',
+                            %(run_at)s::text::timestamptz) as due_at
+              from (select pg_catalog.clock_timestamp() as at offset 0) as clock
+             cross join lateral pg_catalog.json_to_record(%(head)s::text::json)
+                as spec (queue text, priority smallint, name text, retries bigint,
                  timeout float8, lease float8, on_exhausted text, label text, owner text,
                  subject text, expires_at timestamptz, on_expired text, on_hold text,
-                 after uuid)
-), verdict as materialized (
-    select exists (select from head where head.expires_at <= head.due_at) as refused
+                 after uuid)) as timed
 ), input as materialized (
-    select i.id, i.args, pg_catalog.nextval((select pg_catalog.pg_get_serial_sequence('"leasebook"."job_events"', 'event_id')::regclass)) as seq
+    select i.id, i.args, pg_catalog.nextval('"leasebook"."job_events_event_id_seq"'::regclass) as seq
       from unnest(%(ids)s::text::uuid[], %(args)s::text::text[]) as i (id, args)
-     where not (select refused from verdict)
+     where not (select refused from head)
 ), logged as (
     insert into "leasebook"."job_events" (job_id, version, event_id, at, kind, due_at, data)
            overriding system value
@@ -33,6 +31,6 @@ with stamp as materialized (
            head.after, 1, 'queued', head.due_at, head.at
       from input cross join head
 )
-select verdict.refused, (extract(epoch from stamp.at) * 1000000)::bigint as moment,
+select head.refused, (extract(epoch from head.at) * 1000000)::bigint as moment,
        pg_catalog.pg_current_xact_id()::text::bigint as xid
-  from stamp cross join verdict
+  from head

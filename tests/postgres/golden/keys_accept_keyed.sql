@@ -39,7 +39,7 @@ with stamp as materialized (
       from (select distinct input.ordering_key as key from input
              where input.ordering_key is not null order by 1) as k
 ), numbered as materialized (
-    select free.*, pg_catalog.nextval((select pg_catalog.pg_get_serial_sequence('"leasebook"."job_events"', 'event_id')::regclass)) as seq
+    select free.*, pg_catalog.nextval('"leasebook"."job_events_event_id_seq"'::regclass) as seq
       from (select seen.*, seen.id = any (array(
                    select s.blocked_by from seen as s where s.blocked_by is not null)) as has_waiter
               from seen
