@@ -7,9 +7,10 @@ over, and it surely is when the connection enqueues in another one.  Then the th
 how it ended, on a connection of its own, and rings if it has committed.  A connection that goes on
 with other work shows nothing, so what is pending for long is asked about as well, rarer and rarer.
 
-After a ring there is quiet for 5 ms, or ten times as long as the question took: of a burst the
-first is told at once, and the others with one ring for many.  A ring is a courtesy: when the server
-cannot be asked the ids are forgotten, and the workers' polling finds the jobs.
+After a ring there is quiet for 5 ms: of a burst the first is told at once, and the others with one
+ring for many.  Where commits follow ring upon ring, the quiet is ten times as long as the question
+took.  A ring is a courtesy: when the server cannot be asked the ids are forgotten, and the workers'
+polling finds the jobs.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ AGAIN = LOOKS_SECONDS.index(0.002)
 ASKING = len(LOOKS_SECONDS)
 #: A busy producer rings no more often than so: its workers are awake anyway.
 QUIET_SECONDS = 0.005
-#: Where asking takes long, so does the quiet: the notifier is a small part of the load.
+#: Where it rings time after time and asking takes long, so does the quiet: the notifier is to be a
+#: small part of the load.
 QUIET_SHARE, QUIET_SECONDS_MAX = 10.0, 0.05
 #: After an error the server is left alone for so long.
 PAUSE_SECONDS = 1.0
@@ -212,7 +214,8 @@ class Notifier:
             self._unseen -= done
             self._open = {line: xid for line, xid in self._open.items() if xid not in done}
             if committed:
-                quiet = min(QUIET_SHARE * (now - began), QUIET_SECONDS_MAX)
+                lasting = began - self._quiet_until < QUIET_SECONDS
+                quiet = min(QUIET_SHARE * (now - began), QUIET_SECONDS_MAX) if lasting else 0.0
                 self._quiet_until = now + max(quiet, QUIET_SECONDS)
             if self._over:
                 self._look_at = now
