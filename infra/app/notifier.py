@@ -17,9 +17,9 @@ import weakref
 from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
-from .logs import get_logger
+from .logs import Logger
 
-log = get_logger("leasebook.notifier")
+log = Logger("leasebook.notifier")
 
 #: Most commits come within two milliseconds of their enqueue.
 FIRST_WAITS_SECONDS = (0.0003, 0.0003, 0.0003, 0.0005, 0.001, 0.002, 0.005, 0.01)
