@@ -10,8 +10,8 @@ from attrs import fields
 
 from leasebook.domain import Group, Policy, Retry, State
 from leasebook.domain import limits as limit
-from leasebook.infra.cli import COMMANDS
 from leasebook.infra.cli import output as ends
+from leasebook.infra.cli.commands import COMMANDS
 from leasebook.infra.enrolment import NAMES_MAX
 from leasebook.infra.postgres.history import EVENTS_MAX, PIECE_ROWS
 from leasebook.infra.postgres.pooler import PREPARE_DEFAULT

@@ -27,7 +27,7 @@ BANNED = [
     (PARTS, "datetime.datetime.today", CLOCK),
     (PARTS, "datetime.date.today", CLOCK),
     (PARTS, "uuid.uuid4", "ids are in time order: uuid_utils.uuid7, made by the producer"),
-    (PARTS, "print", "write through the command line's console, or log with structlog"),
+    (PARTS, "print", "write through the command line's console, or log with infra/app/logs.py"),
 ]
 MAY_PRINT = ("infra/cli/", "examples/")
 

@@ -150,7 +150,7 @@ class Leasebook(Peer):
         self._worker("many" if many else "book", "--concurrency", str(self.batch))
 
     def _worker(self, book: str, *options: str) -> None:
-        from leasebook.infra.cli import main
+        from leasebook.infra.cli.commands import main
 
         main(["worker", f"bench.jobs:{book}", *options, "--log-level", "critical"])
 

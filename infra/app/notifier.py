@@ -22,9 +22,9 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from .logs import get_logger
+from .logs import Logger
 
-log = get_logger("leasebook.notifier")
+log = Logger("leasebook.notifier")
 
 #: Most commits come within two milliseconds of their enqueue.
 LOOKS_SECONDS = (0.0003, 0.0003, 0.0005, 0.001, 0.002, 0.004, 0.008)

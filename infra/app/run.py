@@ -9,28 +9,26 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 from uuid import UUID
 
-import structlog
-
 from ...domain.commands import Complete, CompleteEffect
 from ...domain.errors import EffectRefused
 from ...domain.job import Job
 from ...domain.values import EffectKind
 from .effects import Call, landed
 from .errors import NotRunning
-from .logs import get_logger
+from .logs import handler_logger
 from .mutations import Mutation
 from .results import encode_receipt, encode_result
 from .writing import UNSTAMPED, Rows, Writer
 
 if TYPE_CHECKING:
+    import structlog
+
     from .typed import AsyncCaller, SyncCaller
 
 T = TypeVar("T")
 
 #: A snapshot goes nowhere.
 NOWHERE = "-"
-
-_log = get_logger("leasebook.handler")
 
 
 class Run:
@@ -113,7 +111,8 @@ class Run:
     def log(self) -> structlog.stdlib.BoundLogger:
         """A logger named ``leasebook.handler`` that carries job id, name and attempt."""
         if self._log is None:
-            self._log = _log.bind(job=str(self.job_id), name=self.name, attempt=self.attempt)
+            facts = {"job": str(self.job_id), "name": self.name, "attempt": self.attempt}
+            self._log = handler_logger().bind(**facts)
         return self._log
 
     def effect(self, key: str, *, to: str) -> Call:

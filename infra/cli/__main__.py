@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import main
+from .commands import main
 
 if __name__ == "__main__":
     main(prog_name="leasebook")

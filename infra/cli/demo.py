@@ -25,7 +25,8 @@ from .demo_run import SCHEMA, DemoFailed, Producers, Workers, fresh_schema, read
 from .demo_view import Moment, depth_of, draw, live, report_panel
 from .history import LocalZone, worker_names
 from .options import dsn_option, json_option
-from .output import FINDING, answering, console, finish, print_json
+from .output import FINDING, answering, finish, print_json
+from .tables import console
 
 LOOK_SECONDS = 0.25
 LINE_SECONDS = 5.0

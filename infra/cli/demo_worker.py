@@ -11,7 +11,7 @@ import signal
 import sys
 import threading
 
-from . import main
+from .commands import main
 
 GRACE_SECONDS = 5.0
 

@@ -20,7 +20,8 @@ from ...projections.streams import steps
 from ..app.redaction import bounded, redact
 from .look import reader
 from .options import connection_options, plain_book
-from .output import FINDING, answering, console, finish, line_of, print_json
+from .output import FINDING, answering, finish, line_of, print_json
+from .tables import console
 
 #: Fields of events that hold JSON documents as text.
 DOCUMENTS = frozenset({"args", "items", "receipt", "result"})

@@ -15,7 +15,8 @@ from ...projections.wording import count, duration
 from ..app.book import Book
 from ..postgres.reader import PostgresReader, QueueStats
 from .options import connection_options, plain_book
-from .output import answering, print_json, print_table
+from .output import answering, print_json
+from .tables import print_table
 
 #: A done job has no row to list.
 STATES = [state.value for state in State if state is not State.DONE]

@@ -18,8 +18,6 @@ from typing import Any, NoReturn
 from uuid import UUID
 
 import click
-from rich.cells import cell_len
-from rich.console import Console
 
 from ...domain.errors import LeasebookError
 from ..ports import DataRefused, StoreUnavailable
@@ -33,34 +31,10 @@ INTERRUPTED = 130
 #: What a schema lacks and what a demonstration lost are findings, not refusals of input.
 FINDINGS = frozenset({"schema_incomplete", "schema_newer", "demo_failed"})
 
-console = Console()
-
 
 def print_json(value: object) -> None:
     """One JSON document on standard output; times as RFC 3339, ids as text."""
     click.echo(json.dumps(value, default=plain, ensure_ascii=False, indent=2))
-
-
-def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    """A table for people; numbers to the right, nothing for None.
-
-    A row is a line, whatever the width of the terminal: so it can be searched and copied.
-    """
-    cells = [["" if value is None else line_of(str(value)) for value in row] for row in rows]
-    widths = [max(map(cell_len, column)) for column in zip(columns, *cells, strict=True)]
-    numbers = [
-        all(isinstance(row[index], int) for row in rows) and bool(rows)
-        for index in range(len(columns))
-    ]
-    for row in (columns, *cells):
-        padded = [
-            " " * (width - cell_len(cell)) + cell
-            if number
-            else cell + " " * (width - cell_len(cell))
-            for cell, width, number in zip(row, widths, numbers, strict=True)
-        ]
-        line = "  ".join(padded).rstrip()
-        click.echo(click.style(line, bold=True) if row is columns else line)
 
 
 def save(path: Path, text: str) -> None:

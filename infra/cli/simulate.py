@@ -28,9 +28,10 @@ from ...projections.whatif.policy import Policy, parse
 from ...projections.whatif.reading import read
 from ...projections.whatif.world import simulate as run_world
 from ...projections.wording import count
-from .output import finish, print_table, save
+from .output import finish, save
 from .replay.asking import Asked, Replay, common, replaying
 from .replay.showing import print_records, stamp
+from .tables import print_table
 
 POINTS = 600
 WORLDS = ("recorded", "baseline", "simulated")

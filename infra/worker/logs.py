@@ -4,24 +4,28 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from ...domain.events import Completed, Event, Failed, LeaseExpired, Released, RetryScheduled
 from ...domain.job import Job
 from ...domain.log import Change
 from ...domain.values import HOLDING, Outcome
-from ..app.logs import get_logger
-from .settle import Settled, said
+from ..app.logs import Logger
+
+if TYPE_CHECKING:
+    # The heartbeat child logs too, and settles nothing.
+    from .settle import Settled
 
 IMPORTANT = "[IMPORTANT] Failed on job"
 ABORTED = "job aborted"
 
 
-log = get_logger("leasebook.worker")
+log = Logger("leasebook.worker")
 
 
 def log_changes(changes: Iterable[Change]) -> None:
     """The lines for what a committed transaction ended: nothing for a plain success."""
-    plain_too = log.isEnabledFor(logging.DEBUG)
+    plain_too = log.is_enabled_for(logging.DEBUG)
     for each in changes:
         event = each.events[-1]
         if plain_too or type(event) is not Completed:
@@ -67,7 +71,7 @@ def log_settled(settled: Settled) -> None:
             "late result refused",
             job=str(entry.job.id),
             name=entry.job.spec.name,
-            answer=said(entry),
+            answer=refusal.said,
             lease=refusal.error.token,
             current=refusal.error.current,
         )

@@ -15,7 +15,7 @@ from contextlib import suppress
 from attrs import define
 
 from ...projections.depth import Depth
-from ..app.logs import get_logger
+from ..app.logs import Logger
 from ..ports import Store, StoreUnavailable
 from .failure import describe
 from .order import free_stranded
@@ -31,8 +31,8 @@ FAILURES_UNTOLD = 4
 #: How soon a stopped worker's thread notices.
 NOTICE_SECONDS = 0.5
 
-log = get_logger("leasebook.queue")
-trouble = get_logger("leasebook.worker")
+log = Logger("leasebook.queue")
+trouble = Logger("leasebook.worker")
 
 
 @define(eq=False)

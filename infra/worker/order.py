@@ -7,6 +7,7 @@ the same statement it would miss who came to wait while it stood at the row's lo
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 from attrs import frozen
@@ -17,15 +18,17 @@ from ...domain.errors import LeasebookError
 from ...domain.job import Job
 from ...domain.log import Change
 from ...domain.ordering import is_lined, lets_go_on, succeeded
-from ...domain.passing import Passing
 from ...domain.states import State
 from ...domain.values import CloseReason
-from ..app.logs import get_logger
+from ..app.logs import Logger
 from ..ports import Store, Transaction
+
+if TYPE_CHECKING:
+    from ...domain.passing import Passing
 
 STRANDED_JOBS_MAX = 1_000
 
-log = get_logger("leasebook.worker")
+log = Logger("leasebook.worker")
 
 
 @frozen

@@ -49,6 +49,12 @@ class Refusal:
     entry: Entry
     error: StaleLease
 
+    @property
+    def said(self) -> str:
+        """What kind of answer or write it is, in one word."""
+        entry = self.entry
+        return type(entry.command if isinstance(entry, Write) else entry.answer).__name__
+
 
 @frozen
 class Settled:
@@ -269,7 +275,7 @@ def _evidence(refusal: Refusal) -> Evidence:
     entry, error = refusal.entry, refusal.error
     lease = entry.job.lease
     detail: dict[str, object] = {
-        "answer": said(entry),
+        "answer": refusal.said,
         "lease": error.token,
         "current": error.current,
         "name": entry.job.spec.name,
@@ -283,8 +289,3 @@ def _evidence(refusal: Refusal) -> Evidence:
     # The worker whose run it was: this one may have another id by now.
     worker = None if lease is None else lease.worker
     return Evidence("late_write_refused", dumps(detail), entry.job.id, worker)
-
-
-def said(entry: Entry) -> str:
-    """What kind of answer or write it is, in one word."""
-    return type(entry.command if isinstance(entry, Write) else entry.answer).__name__

@@ -12,7 +12,7 @@ import pytest
 from attrs import frozen
 from click.testing import CliRunner
 
-from leasebook.infra.cli import main
+from leasebook.infra.cli.commands import main
 
 APP = """
 from attrs import frozen

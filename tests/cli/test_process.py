@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 import pytest
 
-from leasebook.infra.cli import COMMANDS, main
+from leasebook.infra.cli.commands import COMMANDS, main
 from tests.cli.conftest import Leasebook
 from tests.support.standing import fill
 from tests.support.workers import DEADLINE_SECONDS, eventually

@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from leasebook.infra.app.importing import refuse_what_is_left
-from leasebook.infra.cli import main
+from leasebook.infra.cli.commands import main
 
 from .ground import OLD_MAP, Move
 

@@ -10,7 +10,7 @@ import psycopg
 import pytest
 from click.testing import CliRunner
 
-from leasebook.infra.cli import main
+from leasebook.infra.cli.commands import main
 from leasebook.infra.postgres.doctor import examine
 from leasebook.infra.postgres.schema.name import Schema
 from leasebook.projections.doctor import diagnose

@@ -15,7 +15,8 @@ from ....projections.replay.faults import Duplicate, Faults, Fingerprint, Lost, 
 from ....projections.replay.runs import Run, runs_of
 from ....projections.streams import steps
 from ....projections.wording import count
-from ..output import FINDING, finish, print_table
+from ..output import FINDING, finish
+from ..tables import print_table
 from .asking import Asked, Replay, common, replaying
 from .showing import Record, print_records, refused_record, run_record, stamp
 

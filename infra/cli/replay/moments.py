@@ -15,7 +15,8 @@ from ....projections.replay.diff import Changed, diff, moves
 from ....projections.status import status
 from ....projections.wording import count
 from ..history import event_document, pruned, shown
-from ..output import FINDING, finish, print_table
+from ..output import FINDING, finish
+from ..tables import print_table
 from .asking import Asked, TakesMoments, When, common, moment, replaying
 from .showing import job_record, print_records, stamp
 

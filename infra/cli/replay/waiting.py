@@ -14,7 +14,8 @@ from ....projections.replay.totals import Totals
 from ....projections.replay.waits import Segment, Wait, waits
 from ....projections.wording import count
 from ...replay_ports import LOOK_BACK
-from ..output import finish, print_table
+from ..output import finish
+from ..tables import print_table
 from .asking import Asked, Replay, common, replaying
 from .showing import Record, print_records, stamp
 

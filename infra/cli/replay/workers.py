@@ -14,7 +14,8 @@ from ....projections.replay.runs import Run
 from ....projections.replay.timeline import MARKS, Slot, draw, slots, trace_events
 from ....projections.replay.workers import Slow, Work, Workforce, workforce
 from ....projections.wording import count
-from ..output import FINDING, finish, plain, print_table, save
+from ..output import FINDING, finish, plain, save
+from ..tables import print_table
 from .asking import Asked, Replay, common, replaying
 from .showing import Record, print_records, run_record, stamp
 
