@@ -42,7 +42,7 @@ class Environment:
 
 def environment_of(spec: Spec) -> Environment:
     """Where a queue is installed, which happens now when it has not.  Raises NotInstalled."""
-    variables = {name: value for name, value in os.environ.items() if not _ours(name)}
+    variables = {name: value for name, value in os.environ.items() if not _left_out(name)}
     if spec.checkout is not None:
         variables["PYTHONPATH"] = _linked(spec.checkout)
     if not spec.kind.installed:
@@ -58,8 +58,12 @@ def environment_of(spec: Spec) -> Environment:
     return Environment(str(folder / "bin" / "python"), variables)
 
 
-def _ours(name: str) -> bool:
-    return name.startswith("LEASEBOOK_")
+def _left_out(name: str) -> bool:
+    """Settings of ours, and one by which every process would compile our sources anew.
+
+    (Of what it installs pip makes compiled files, so that the others would not notice.)
+    """
+    return name.startswith("LEASEBOOK_") or name == "PYTHONDONTWRITEBYTECODE"
 
 
 def _linked(checkout: Path) -> str:
