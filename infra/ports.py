@@ -249,6 +249,10 @@ class Store(Protocol):
         """Count one heartbeat; False when the worker is not on the list or was declared dead."""
         ...
 
+    def is_idle(self, worker: str) -> bool:
+        """Whether a worker is alive and holds no lease, of a locked row either."""
+        ...
+
     def beats(self) -> dict[str, int]:
         """The beat counts of all living workers."""
         ...

@@ -36,11 +36,13 @@ class Depth:
 
     ``due``: ready to run, those whose lease has expired included.  ``in_flight``: leased, or
     waiting for a retry.  ``total``: every unfinished job, and every item not yet collected.
+    ``stopped``: jobs that may not start, held ones included.
     """
 
     due: int
     in_flight: int
     total: int
+    stopped: int = 0
 
     @property
     def alarming(self) -> bool:
@@ -54,8 +56,9 @@ def depth(tallies: Iterable[Tally], items: int) -> Depth:
     Paused, blocked, delayed and not yet due grouped jobs count in the total only, as do items;
     held jobs count nowhere: they are finished until an operator says otherwise.
     """
-    due = in_flight = total = 0
+    due = in_flight = total = stopped = 0
     for each in tallies:
+        stopped += each.count if each.stopped else 0
         if each.held:
             continue
         total += each.count
@@ -63,7 +66,7 @@ def depth(tallies: Iterable[Tally], items: int) -> Depth:
             due += each.count
         elif not each.reached and _under_way(each):
             in_flight += each.count
-    return Depth(due, in_flight, total + items)
+    return Depth(due, in_flight, total + items, stopped)
 
 
 def _under_way(tally: Tally) -> bool:

@@ -127,6 +127,18 @@ class MemoryStore:
 
             return session.run("beat", count)
 
+    def is_idle(self, worker: str) -> bool:
+        """Whether a worker is alive and holds no lease, of a locked row either."""
+        with self.transaction() as transaction:
+            session = transaction.session
+
+            def look() -> bool:
+                row = session.workers.get(worker)
+                alive = row is not None and row.alive
+                return alive and not leased_jobs(session.jobs.values(), worker)
+
+            return session.run("is_idle", look)
+
     def beats(self) -> dict[str, int]:
         """The beat counts of all living workers."""
         with self.transaction() as transaction:

@@ -53,8 +53,9 @@ class Link:
 
     Autocommit: transactions are begun and ended by the statements themselves.  With ``framed``
     every one of them begins by a frame of ours, whose settings are then the session's, unless a
-    pooler shares it out: a dozen statements less for each transaction.  Raises StoreUnavailable and
-    DataRefused as the ports promise, and InvalidDsn when it first connects.
+    pooler shares it out: a dozen statements less for each transaction, and what is one statement
+    needs no other.  Raises StoreUnavailable and DataRefused as the ports promise, and InvalidDsn
+    when it first connects.
     """
 
     def __init__(
@@ -66,7 +67,7 @@ class Link:
         self._connection: psycopg.Connection[Row] | None = None
         self._spoiled = False
         self._framed = framed
-        self._stands = False
+        self._stands = self._pooled = False
 
     def connection(self) -> psycopg.Connection[Row]:
         """The connection in use, made now if there is none."""
@@ -109,15 +110,17 @@ class Link:
         """Run a short transaction: ``begin`` and the statement in one message, then commit.
 
         The parameters are written into the text, quoted, because such a message takes none.  Rows
-        are read before the commit, while the time zone and the date style are still ours.
+        are read before the commit, while the time zone and the date style are still ours.  Where
+        the session's settings are ours the statement is a transaction by itself.
         """
         connection = self.connection()
         self._spoiled = False
-        if self._stands and begin == frame.begin_look(self._settings):
-            return self.ask(statement, params)  # A look of one statement needs no more than that.
+        begin = self._light(begin)
+        if self._stands and frame.is_bare(begin):
+            return self.ask(statement, params)
         try:
             with sorted_errors(), psycopg.ClientCursor(connection) as cursor:
-                cursor.execute(f"{self._light(begin)}{statement}".encode(), params)
+                cursor.execute(f"{begin}{statement}".encode(), params)
                 while cursor.nextset():
                     pass
                 rows = cursor.fetchall() if cursor.description else []
@@ -149,9 +152,8 @@ class Link:
     @property
     def pooled(self) -> bool:
         """Whether a pooler stands between; connects when there is no connection."""
-        connection = self.connection()
-        with sorted_errors():
-            return is_pooled(connection)
+        self.connection()
+        return self._pooled
 
     def commit(self) -> None:
         """Commit.  Raises StoreUnavailable when the server answers that it rolled back instead."""
@@ -209,15 +211,19 @@ class Link:
             **{name: value for name, value in options.items() if name not in given},
         )
         with sorted_errors():
-            if self._settings.prepare_after is not None and not may_prepare(connection):
-                connection.prepare_threshold = None
-            self._stands = self._framed and not is_pooled(connection)
-            if self._stands:
-                connection.execute(frame.standing(self._settings).encode())
+            self._stands = self._framed and self._stand(connection)
+            self._pooled = not self._stands if self._framed else is_pooled(connection)
+        if self._settings.prepare_after is not None and not may_prepare(pooled=self._pooled):
+            connection.prepare_threshold = None
         # JSON is carried as text: a document that Python read and wrote again would be another one.
         connection.adapters.register_loader("json", TextLoader)
         connection.adapters.register_loader("json", TextBinaryLoader)
         return connection
+
+    def _stand(self, connection: psycopg.Connection[Row]) -> bool:
+        """Frame the session, if it is ours alone; whether it is, by one question for both."""
+        statement = frame.standing(self._settings).encode()
+        return bool(connection.execute(statement, {"pid": connection.info.backend_pid}).fetchall())
 
 
 def connect_options(settings: Settings, application_name: str) -> dict[str, Any]:

@@ -34,14 +34,12 @@ def is_pooled(connection: psycopg.Connection[Any]) -> bool:
     return pid != connection.info.backend_pid
 
 
-def may_prepare(
-    connection: psycopg.Connection[Any], environ: Mapping[str, str] = os.environ
-) -> bool:
-    """Whether statements may be prepared on this connection.
+def may_prepare(*, pooled: bool, environ: Mapping[str, str] = os.environ) -> bool:
+    """Whether statements may be prepared on a connection, through a pooler or not.
 
     Raises InvalidValue for a ``LEASEBOOK_PREPARE`` that is none of its choices.
     """
     chosen = environ.get(PREPARE) or PREPARE_DEFAULT
     if chosen not in CHOICES:
         raise InvalidValue(PREPARE, f"{chosen!r}", f"give one of {', '.join(CHOICES)}")
-    return chosen == "1" or (chosen == PREPARE_DEFAULT and not is_pooled(connection))
+    return chosen == "1" or (chosen == PREPARE_DEFAULT and not pooled)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from time import monotonic
@@ -13,7 +13,7 @@ from ...projections.row import FORMAT
 from ..documents import dumps
 from ..enrolment import Enrolment
 from ..ports import Outlook, StoreUnavailable, Stranger
-from .connection import Link
+from .connection import Link, Params, Row, text_of
 from .rows import texts
 from .schema.name import DEFAULT, Schema
 from .settings import Settings
@@ -69,13 +69,15 @@ class PostgresStore:
             "since": NO_FLOOR if since is None else since,
             "format": FORMAT,
         }
-        begin = frame.begin_look(self._settings)
-        ((at, due, lease_end, inbox),) = self._link.once(begin, look.outlook(self._schema), params)
-        strangers: list[Stranger] = []
-        if sample > 0:
-            rows = self._link.once(begin, look.strangers(self._schema), params | {"limit": sample})
-            strangers = [Stranger(*row) for row in rows]
-        return Outlook(at, due, lease_end, inbox, tuple(strangers))
+        if sample <= 0:
+            ((at, due, lease_end, inbox),) = self._look(look.outlook, params)
+            return Outlook(at, due, lease_end, inbox)
+        params["limit"] = sample
+        ((at, due, lease_end, inbox, met, formats),) = self._look(
+            look.outlook_and_strangers, params
+        )
+        strangers = tuple(map(Stranger, met or (), formats or ()))
+        return Outlook(at, due, lease_end, inbox, strangers)
 
     def enroll(self, worker: Enrolment) -> None:
         """Report a new worker for work, with its start in the audit log."""
@@ -99,21 +101,26 @@ class PostgresStore:
 
     def beat(self, worker: str) -> bool:
         """Count one heartbeat; False when the worker is not on the list or was declared dead."""
-        begin = frame.begin_light(self._settings)
+        begin = frame.begin_write(self._settings)
         return bool(self._link.once(begin, workers.beat(self._schema), {"worker": worker}))
+
+    def is_idle(self, worker: str) -> bool:
+        """Whether a worker is alive and holds no lease, of a locked row either."""
+        ((idle,),) = self._look(workers.is_idle, {"worker": worker, "format": FORMAT})
+        return bool(idle)
 
     def beats(self) -> dict[str, int]:
         """The beat counts of all living workers.
 
         Listeners of stopped processes are ended on this occasion, as all who are dead may be.
         """
-        begin = frame.begin_look(self._settings)
         silence = self._settings.silence_seconds
         if monotonic() - self._listeners_at >= silence:
             self._listeners_at = monotonic()
             params = {"listener": LISTENER, "seconds": silence}
+            begin = frame.begin_look(self._settings)
             self._link.once(begin, workers.end_stuck_listeners(), params)
-        return dict(self._link.once(begin, workers.beats(self._schema), {}))
+        return dict(self._look(workers.beats, {}))
 
     def settle_key(self, key: str, patience: float) -> int | None:
         """The newest number in the order of a key, once no producer of the key is left."""
@@ -130,3 +137,7 @@ class PostgresStore:
     def close(self) -> None:
         """Give back the connection."""
         self._link.close()
+
+    def _look(self, statement: Callable[[Schema], str], params: Params) -> list[Row]:
+        begin = frame.begin_look(self._settings)
+        return self._link.once(begin, text_of(statement, self._schema), params)

@@ -218,9 +218,11 @@ class PostgresTransaction:
     def depth(self) -> Depth:
         """How deep the whole queue is, by one count of everything."""
         self._link.ask(counting.unbound(), {})
-        counted = self._ask(counting.tallies, {})
-        ((items,),) = self._ask(counting.items, {})
-        return depth([Tally(State(state), *rest) for state, *rest in counted], items)
+        rows = self._ask(counting.tallies, {})
+        (items,) = (count for state, _, _, count, _ in rows if state is None)
+        return depth(
+            [Tally(State(state), *rest) for state, *rest in rows if state is not None], items
+        )
 
     def record(self, evidence: Sequence[Evidence]) -> None:
         """Append to the audit log."""

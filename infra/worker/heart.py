@@ -59,7 +59,7 @@ class Heart:
         if not self.store.beat(self.worker):
             return Pulse.BURIED, ()
         self._observer.beaten(now)
-        _, overrun = self._tend()
+        overrun = () if self._has_nothing() else self._tend()[1]
         if not self.settings.death_detection:
             return Pulse.ALIVE, tuple(overrun)
         dead = self._observer.dead(self.store.beats(), now)
@@ -97,6 +97,10 @@ class Heart:
     @property
     def _overrun(self) -> timedelta:
         return timedelta(seconds=self.settings.overrun)
+
+    def _has_nothing(self) -> bool:
+        """Whether there is nothing to renew or to end; one short question, most of the time."""
+        return not self._deadlines and self.store.is_idle(self.worker)
 
     def _tend(self) -> tuple[int, Sequence[Change]]:
         """Renew what is young enough, and end what the worker itself should have ended by now."""

@@ -14,7 +14,7 @@ from attrs import define, field
 
 from ...domain.admission import is_suspect
 from ...domain.job import Job
-from ..ports import Outlook, Store, Stranger
+from ..ports import Store
 from .answers import Entry, Write
 from .bell import Bell
 from .executor import Executor
@@ -24,6 +24,7 @@ from .outage import LONG_AGO, Outage
 from .outlook import due, seconds_to_next
 from .settings import WorkerSettings
 from .settling import Settling
+from .strangers import Strangers
 from .tick import Ask, Ticked, Ticker
 from .writes import as_known, reply
 
@@ -33,8 +34,6 @@ LOOK_SECONDS_MIN = 0.05
 INBOX_PAUSE_SECONDS = 30.0
 #: Other workers are woken for jobs that this one cannot start, but not more often than this.
 RING_SECONDS = 0.1
-#: So many due jobs are looked through for strangers, at the start and later.
-FIRST_SAMPLE_JOBS, SAMPLE_JOBS = 20_000, 1_000
 #: A full look waits so many times as long as the last one took.
 FULL_LOOK_SHARE = 50
 LOOKING, TICKING, SETTLING = "look", "tick", "settle"
@@ -63,17 +62,16 @@ class TickLoop:
     _collected_at: float = LONG_AGO
     _full_sweep_at: float = LONG_AGO
     _full_look_at: float = LONG_AGO
-    _sample_at: float = LONG_AGO
-    _sample: int = FIRST_SAMPLE_JOBS
-    _strangers: set[Stranger] = field(factory=set[Stranger])
     _reconciled_at: float = LONG_AGO
     _in_vain: int = 0
     _rang_at: float = LONG_AGO
     _doing: str = LOOKING
     _outage: Outage = field(init=False)
+    _strangers: Strangers = field(init=False)
 
     def __attrs_post_init__(self) -> None:
         self._outage = Outage(self.settings.outage_error)
+        self._strangers = Strangers(self.settings.floor_seconds)
 
     def stop(self) -> None:
         """Lease nothing more; the loop ends when the last run has been settled."""
@@ -132,8 +130,10 @@ class TickLoop:
         reconcile = now - self._reconciled_at >= self.settings.heartbeat
         if now - self._looked_at >= self.settings.poll:
             self._look(now)
-        elif hungry or collect or reconcile or self.ticker.in_doubt or told.needs_tick(now):
+        elif hungry or collect or self.ticker.in_doubt or told.needs_tick(now):
             self._tick(slots if hungry else 0, collect, reconcile, now)
+        elif reconcile:
+            self._reconcile(now)
         elif now >= self._look_at:
             self._look(now)
         else:
@@ -187,6 +187,20 @@ class TickLoop:
             self._look_at = min(self._look_at, now + self._look_again)
         self._recovered(TICKING)
 
+    def _reconcile(self, now: float) -> None:
+        """See whether this worker lives and holds what it runs, with no other reason for a tick.
+
+        One that runs nothing has only to hear that this is so; ticks that failed need one that
+        does not.
+        """
+        self._doing = LOOKING
+        doubt = not self.settled or self._outage.of(TICKING)
+        if doubt or not self.store.is_idle(self.ticker.worker):
+            self._tick(0, collect=False, reconcile=True, now=now)
+        else:
+            self._reconciled_at = now
+            self._recovered(LOOKING)
+
     def _freed(self, now: float) -> None:
         """Jobs that waited for another are due now: for us, or for others when we have no slot."""
         self._more = True
@@ -231,11 +245,12 @@ class TickLoop:
         ticker = self.ticker
         full = not ticker.crowded or now >= self._full_look_at
         since = None if full else ticker.since
-        sample = self._sample if now >= self._sample_at else 0
+        sample = self._strangers.sample(now)
         outlook = self.store.outlook(ticker.queues, ticker.names, since, sample)
         self._looked_at = now
         if sample:
-            self._sampled(outlook, now)
+            self._strangers.met(outlook.strangers, now)
+            ticker.crowded = bool(outlook.strangers)
         if full and ticker.crowded:
             self._full_look_at = now + self._share_of(now)
         self._inbox = self._inbox or outlook.inbox
@@ -254,19 +269,6 @@ class TickLoop:
         self._look_at = now + wait
         if since is None and not (self._more or outlook.inbox) and self.settled:
             self.on_idle()
-
-    def _sampled(self, outlook: Outlook, now: float) -> None:
-        """Tell once of each name or format that is left alone."""
-        self._sample = SAMPLE_JOBS
-        self._sample_at = now + self.settings.floor_seconds
-        self.ticker.crowded = bool(outlook.strangers)
-        for each in outlook.strangers:
-            if each not in self._strangers:
-                self._strangers.add(each)
-                reason = "this worker has no handler of the name"
-                if each.format is not None:
-                    reason = f"row format {each.format} is of a newer release"
-                log.warning("jobs left alone", name=each.name, reason=reason)
 
     def _share_of(self, since: float) -> float:
         """How long to leave what was begun then: it takes a small part of a worker's time."""

@@ -88,7 +88,8 @@ class Monitor:
             if counted is None:
                 return left
             say(counted)
-            _look_after_blocked(store)
+            if counted.stopped:
+                _look_after_blocked(store)
             return self.every
         finally:
             with suppress(StoreUnavailable):

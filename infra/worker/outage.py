@@ -73,6 +73,10 @@ class Outage:
         log.info("store available again", failures=self._failures, seconds=seconds)
         return True
 
+    def of(self, doing: str) -> bool:
+        """Whether this failed and has not succeeded since."""
+        return doing in self._failing
+
     def patience(self, now: float, *, stopping: bool) -> float:
         """How many seconds to wait before the store is tried again; 0 when all is well."""
         retry_at = self._retry_at

@@ -93,6 +93,30 @@ def test_the_dead_do_not_beat(store: Store) -> None:
     assert store.beats() == {"w2": 0}
 
 
+def test_who_is_idle(store: Store) -> None:
+    assert not store.is_idle("w1"), "it has not come yet"
+    store.enroll(worker("w1"))
+    store.enroll(worker("w2"))
+    assert store.is_idle("w1")
+    [job] = enqueue(store, new_spec(1))
+    leased = lease(store, job, "w1")
+    assert not store.is_idle("w1")
+    assert store.is_idle("w2")
+    write(store, complete(leased))
+    assert store.is_idle("w1")
+    assert bury(store, "w1")
+    assert not store.is_idle("w1")
+
+
+def test_a_lease_whose_row_is_locked_is_one(store: Store, other: Store) -> None:
+    store.enroll(worker("w1"))
+    [job] = enqueue(store, new_spec(1))
+    lease(store, job, "w1")
+    with other.transaction() as transaction:
+        assert transaction.leased_by("w1", 1)
+        assert not store.is_idle("w1")
+
+
 def test_nobody_is_buried_while_it_leases(ground: Ground, store: Store, other: Store) -> None:
     store.enroll(worker("w1"))
     with store.transaction() as transaction:

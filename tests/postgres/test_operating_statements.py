@@ -29,7 +29,6 @@ OLD = OldNames(
 
 OF_SCHEMA: dict[str, Callable[[Schema], str]] = {
     "depth_due_again": depth.due_again,
-    "depth_items": depth.items,
     "depth_seconds_left": depth.seconds_left,
     "depth_tallies": depth.tallies,
     "doctor_aborted": doctor.aborted,

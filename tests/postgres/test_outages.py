@@ -18,10 +18,12 @@ from leasebook.domain.commands import Complete, Enqueue
 from leasebook.domain.job import JobSpec
 from leasebook.infra.enrolment import Enrolment
 from leasebook.infra.ports import StoreUnavailable
-from leasebook.infra.postgres.connection import told
+from leasebook.infra.postgres.connection import Link, told
 from leasebook.infra.postgres.log import PostgresLog
 from leasebook.infra.postgres.schema.migrate import migrate
+from leasebook.infra.postgres.schema.name import Schema
 from leasebook.infra.postgres.settings import Settings
+from leasebook.infra.postgres.statements import frame, workers
 from leasebook.infra.postgres.store import PostgresStore
 from tests.support.cutting_proxy import CuttingProxy
 
@@ -225,6 +227,54 @@ def test_a_right_that_was_taken_away_and_a_standby_are_outages(database_dsn: str
         tx.claim(wanted(1))
     frozen.close()
     store.close()
+
+
+def test_what_is_one_statement_is_sent_without_a_transaction_around_it(database_dsn: str) -> None:
+    store = PostgresStore(database_dsn, application_name=NAME)
+
+    def last() -> str:
+        with psycopg.connect(database_dsn) as connection:
+            row = connection.execute(
+                "select query from pg_stat_activity"
+                " where application_name = %s and datname = current_database()",
+                (NAME,),
+            ).fetchone()
+        assert row is not None
+        return str(row[0]).strip()
+
+    store.enroll(ENROLMENT)
+    assert last().startswith("with enrolled")
+    assert store.beat("w-1")
+    assert last().startswith("update")
+    assert store.is_idle("w-1")
+    assert last().startswith("select exists")
+    store.outlook(["default"], ["work"], sample=1)
+    assert last().startswith("select seen")
+    store.leave("w-1")
+    assert last().startswith("with gone")
+    store.close()
+
+
+def test_a_framed_session_keeps_our_settings_and_a_beat_changes_none(database_dsn: str) -> None:
+    link = Link(database_dsn, Settings(), NAME, framed=True)
+
+    def shown() -> dict[str, str]:
+        return dict(
+            link.once(frame.begin_look(Settings()), "select name, setting from pg_settings", {})
+        )
+
+    own = shown()
+    assert (own["enable_seqscan"], own["TimeZone"], own["lock_timeout"]) == ("off", "UTC", "5000")
+    assert own["default_transaction_isolation"] == "read committed"
+    with psycopg.connect(database_dsn) as connection:
+        connection.execute(
+            "insert into leasebook.workers (id, name, host, pid, capacity, queues, code_version)"
+            " values ('w-1', 'w', 'host', 1, 10, '{}', '')"
+        )
+    begin, beat = frame.begin_write(Settings()), workers.beat(Schema("leasebook"))
+    assert link.once(begin, beat, {"worker": "w-1"}) == [("off",)]
+    assert shown() == own, "only that beat does not wait for the disk"
+    link.close()
 
 
 @pytest.mark.parametrize("schema", ["leasebook", 'Jobs-"x"'])

@@ -18,20 +18,25 @@ def test_every_kind_of_job(state: State, reached: bool, stopped: bool) -> None:
     counted = depth([Tally(state, False, reached, 3, stopped)], items=0)
     if reached:
         # Ready to run, also because its lease has expired; unless it may not start.
-        expected = Depth(0 if stopped else 3, 0, 3)
+        due, in_flight = 0 if stopped else 3, 0
     elif state is State.LEASED:
-        expected = Depth(0, 3, 3)
+        due, in_flight = 0, 3
     elif state is State.RETRY_WAIT:
-        expected = Depth(0, 0 if stopped else 3, 3)
+        due, in_flight = 0, 0 if stopped else 3
     else:
-        expected = Depth(0, 0, 3)
-    assert counted == expected
+        due, in_flight = 0, 0
+    assert counted == Depth(due, in_flight, 3, 3 if stopped else 0)
 
 
 @pytest.mark.acceptance("A09")
 def test_held_jobs_count_nowhere_and_items_in_the_total() -> None:
     held = Tally(State.FAILED, True, True, 5)
     assert depth([held, Tally(State.QUEUED, False, True, 2)], items=7) == Depth(2, 0, 9)
+
+
+@pytest.mark.acceptance("A09")
+def test_a_held_job_may_wait_for_another_too() -> None:
+    assert depth([Tally(State.FAILED, True, True, 5, stopped=True)], items=0) == Depth(0, 0, 0, 5)
 
 
 @pytest.mark.acceptance("A09")

@@ -20,7 +20,7 @@ from leasebook.infra.worker.loop import TickLoop
 from leasebook.infra.worker.outage import Outage
 from leasebook.infra.worker.settings import WorkerSettings
 from leasebook.infra.worker.settling import FEW, Settling
-from tests.conformance.making import interrupt
+from tests.conformance.making import birth, complete, interrupt, lease, new_spec, now, write
 from tests.support.workers import DEADLINE_SECONDS, eventually
 
 from .ticking import SETTINGS, W1, due, kinds, ticker
@@ -267,6 +267,54 @@ def test_a_buried_worker_that_is_full_starts_anew(database: MemoryDatabase) -> N
         eventually(lambda: turning.buried == 1, "it has found out")
         eventually(lambda: turning.hands.forgotten, "its run is forgotten")
         assert [each.id for each in turning.hands.forgotten] == [job.id]
+
+
+def test_a_worker_without_jobs_asks_one_question_at_a_time(database: MemoryDatabase) -> None:
+    """What comes next, and now and then whether it still lives and holds nothing."""
+    questions: list[str] = []
+    with Turning(database, evolve(QUICK, floor_seconds=0.1)) as turning:
+        eventually(lambda: turning.idle, "it sleeps")
+        database.on_step(questions.append)
+        eventually(lambda: questions.count("is_idle") > 3, "several heartbeats pass")
+        assert {*questions} == {"begin", "outlook", "is_idle", "commit", "committed"}
+
+
+def test_a_buried_worker_without_jobs_starts_anew(database: MemoryDatabase) -> None:
+    with Turning(database) as turning:
+        eventually(lambda: turning.idle, "it sleeps")
+        other = MemoryStore.on(database)
+        with other.transaction() as tx:
+            assert tx.bury(W1)
+        eventually(lambda: turning.buried == 1, "it has found out")
+        [job] = due(turning.store, 1)
+        eventually(lambda: kinds(turning.store, job)[-1] == "completed", "it works again")
+
+
+def test_a_lease_that_nobody_here_runs_is_given_back(database: MemoryDatabase) -> None:
+    """The commit of a lost connection may go through after all else was looked at."""
+    with Turning(database) as turning:
+        eventually(lambda: turning.idle, "it sleeps")
+        other = MemoryStore.on(database)
+        [job] = write(other, birth(new_spec(1, queue="of others"), now(other)))
+        lease(other, job, W1)
+        eventually(lambda: kinds(other, job)[-1] == "released", "it is given back")
+
+
+def test_ticks_that_failed_are_made_up_for_although_nothing_is_left_to_do(
+    database: MemoryDatabase, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    well = False
+    with Turning(database) as turning:
+        eventually(lambda: turning.idle, "it sleeps")
+        database.on_step(failing("leased_by", StoreUnavailable("read only"), lambda: well))
+        other = MemoryStore.on(database)
+        [job] = write(other, birth(new_spec(1, queue="of others"), now(other)))
+        stray = lease(other, job, W1)
+        eventually(lambda: "store unavailable" in events(caplog), "it cannot be given back")
+        write(other, complete(stray))
+        well = True
+        eventually(lambda: "store available again" in events(caplog), "that is said")
 
 
 def test_what_is_due_and_cannot_be_had_is_asked_for_less_and_less(

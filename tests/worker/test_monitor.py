@@ -11,12 +11,14 @@ import psycopg
 import pytest
 from attrs import define, field
 
+from leasebook.infra.caller_ports import Order
 from leasebook.infra.memory.database import MemoryDatabase
 from leasebook.infra.memory.store import MemoryStore
 from leasebook.infra.ports import Store, StoreUnavailable
 from leasebook.infra.postgres.store import PostgresStore
 from leasebook.infra.worker.monitor import Monitor, say
 from leasebook.projections.depth import Depth
+from tests.conformance.making import new_spec
 from tests.support.workers import eventually
 from tests.support.yard import Yard
 
@@ -103,6 +105,26 @@ def test_several_workers_at_once_on_postgresql(database_dsn: str, lines: list[st
         connection.execute("update leasebook.checkpoints set at = at + interval '1 day'")
         assert look_again.look() == 60.0
     assert len(lines) == 3
+
+
+@pytest.mark.acceptance("A09")
+def test_who_is_blocked_is_looked_after_where_somebody_is() -> None:
+    clock, questions = Clock(), list[str]()
+    database = MemoryDatabase(clock)
+    database.on_step(questions.append)
+    monitor = Monitor(lambda: MemoryStore.on(database), lambda: False)
+
+    def asked() -> bool:
+        clock.at += timedelta(seconds=60)
+        questions.clear()
+        monitor.look()
+        return "stranded" in questions
+
+    assert not asked()
+    producer = database.begin()
+    producer.accept([Order(new_spec(number, ordering_key="k")) for number in (1, 2)])
+    producer.commit()
+    assert asked()
 
 
 @pytest.mark.acceptance("A09")

@@ -318,6 +318,31 @@ def test_a_heart_renews_half_way_and_never_past_the_time_out() -> None:
     assert [renewed(7), renewed(11)] == [0, 0]
 
 
+def test_a_heart_whose_worker_holds_nothing_asks_short_questions(
+    database: MemoryDatabase,
+) -> None:
+    store = MemoryStore.on(database)
+    one = ticker(store)
+    heart = Heart(store, W1, SETTINGS)
+    questions: list[str] = []
+
+    def asked(second: float) -> list[str]:
+        questions.clear()
+        heart.pulse(second)
+        return [each for each in questions if each not in ("begin", "commit", "committed")]
+
+    database.on_step(questions.append)
+    assert asked(0.0) == ["beat", "is_idle", "beats"]
+    due(store, 1)
+    [job] = leased(one)
+    assert asked(10.0) == ["beat", "is_idle", "leased_by", "beats"]
+    tick(one, report(job, DONE))
+    # The worker was not heard of since: whether it overran is told by the time of the store.
+    assert asked(20.0) == ["beat", "leased_by", "beats"]
+    heart.signs_of_life()
+    assert asked(30.0) == ["beat", "is_idle", "beats"]
+
+
 def test_reports_of_many_jobs_are_settled_in_one_round(store: Store) -> None:
     one = ticker(store)
     due(store, 10)

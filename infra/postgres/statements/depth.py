@@ -43,7 +43,10 @@ select %(seconds)s - extract(epoch from pg_catalog.clock_timestamp() - c.at)::fl
 
 
 def tallies(schema: Schema) -> str:
-    """How many jobs are there of each state, held or not, due or not, blocked or not?"""
+    """How many jobs are there of each state, held or not, due or not, blocked or not?
+
+    The row without a state is of the items in the inbox.
+    """
     return f"""
 with clock as materialized (
     select pg_catalog.clock_timestamp() as at
@@ -53,11 +56,7 @@ select j.state, j.held, j.due_at <= clock.at as reached, pg_catalog.count(*),
   from {schema.table("jobs")} as j
  cross join clock
  group by 1, 2, 3, 5
-"""
-
-
-def items(schema: Schema) -> str:
-    """How many items wait in the inbox?"""
-    return f"""
-select pg_catalog.count(*) from {schema.table("group_inbox")}
+union all
+select null, null, null, pg_catalog.count(*), null
+  from {schema.table("group_inbox")}
 """

@@ -27,11 +27,6 @@ def begin_impatient(settings: Settings, seconds: float) -> str:
     return f"{_frame(settings)}set local lock_timeout = {_milliseconds(seconds)};\n"
 
 
-def begin_light(settings: Settings) -> str:
-    """Begin a write whose loss in a crash of the server harms nobody."""
-    return f"{_frame(settings)}set local synchronous_commit = off;\n"
-
-
 def begin_ring(settings: Settings) -> str:
     """Begin what only rings, and comes with its commit in one message.
 
@@ -65,6 +60,15 @@ def begin_steady_window(settings: Settings) -> str:
     return begin_window(settings).replace("read committed", "repeatable read", 1)
 
 
+def is_bare(begin: str) -> bool:
+    """Whether this begins a transaction like any single statement's, once the session is framed."""
+    return begin in (_begin(), _begin("read only"))
+
+
+def _begin(access: str = "") -> str:
+    return f"{f'begin isolation level read committed {access}'.rstrip()};\n"
+
+
 def _frame(settings: Settings, access: str = "") -> str:
     """READ COMMITTED, bounded waits, times in UTC, and one plan for a small table and a huge one.
 
@@ -72,20 +76,28 @@ def _frame(settings: Settings, access: str = "") -> str:
     alternatives off every statement keeps the plan by index that is right when it matters.  (JIT
     would answer the cost that is put on a plan without an alternative by compiling it.)
     """
-    begin = f"begin isolation level read committed {access}".rstrip()
-    return f"{begin};\n{local(settings)}"
+    return f"{_begin(access)}{local(settings)}"
 
 
 @lru_cache
 def local(settings: Settings) -> str:
     """What every transaction of ours sets for itself."""
-    return "".join(f"set local {name} = {value};\n" for name, value in _rails(settings))
+    return "".join(f"set local {name} = '{value}';\n" for name, value in _rails(settings))
 
 
 def standing(settings: Settings) -> str:
-    """The same for a whole session, which must be nobody else's."""
-    isolation = ("default_transaction_isolation", "'read committed'")
-    return ";\n".join(f"set {name} = {value}" for name, value in (isolation, *_rails(settings)))
+    """Set the same for the session of process %(pid)s; no row when another one answers."""
+    isolation = ("default_transaction_isolation", "read committed")
+    pairs = ",\n           ".join(
+        f"('{name}', '{value}')" for name, value in (isolation, *_rails(settings))
+    )
+    return f"""
+select pg_catalog.set_config(s.name, s.value, false)
+  from (values
+           {pairs}
+       ) as s (name, value)
+ where pg_catalog.pg_backend_pid() = %(pid)s
+"""
 
 
 def _rails(settings: Settings) -> list[tuple[str, str]]:
@@ -94,8 +106,8 @@ def _rails(settings: Settings) -> list[tuple[str, str]]:
         ("idle_in_transaction_session_timeout", f"{_milliseconds(settings.idle_seconds)}"),
         ("lock_timeout", f"{_milliseconds(settings.lock_seconds)}"),
         ("statement_timeout", f"{_milliseconds(settings.statement_seconds)}"),
-        ("timezone", "'UTC'"),
-        ("datestyle", "'ISO'"),
+        ("timezone", "UTC"),
+        ("datestyle", "ISO"),
         *((name, "off") for name in off),
         ("plan_cache_mode", "force_generic_plan"),
     ]

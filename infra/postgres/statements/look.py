@@ -59,6 +59,21 @@ select pg_catalog.clock_timestamp() as at,
 """
 
 
+def outlook_and_strangers(schema: Schema) -> str:
+    """Both in one statement: the names and formats as two lists, or nulls."""
+    return f"""
+select seen.*, met.names, met.formats
+  from ({outlook(schema).strip()}
+       ) as seen
+ cross join (
+       select pg_catalog.array_agg(stranger.name) as names,
+              pg_catalog.array_agg(stranger.newer) as formats
+         from ({strangers(schema).strip()}
+              ) as stranger
+       ) as met
+"""
+
+
 def strangers(schema: Schema) -> str:
     """Which names and formats that we do not know are among the first due jobs?
 

@@ -31,12 +31,15 @@ values ('worker_stopped', %(worker)s, '{{}}')
 
 
 def beat(schema: Schema) -> str:
-    """Count one heartbeat of a living worker."""
+    """Count one heartbeat of a living worker.
+
+    Nobody waits for the disk: one that is lost in a crash of the server harms nobody.
+    """
     return f"""
 update {schema.table("workers")}
    set beats = beats + 1, beat_at = pg_catalog.clock_timestamp()
  where id = %(worker)s and died_at is null
-returning true
+returning pg_catalog.set_config('synchronous_commit', 'off', true)
 """
 
 
@@ -44,6 +47,18 @@ def beats(schema: Schema) -> str:
     """How often has each living worker beaten?"""
     return f"""
 select w.id, w.beats from {schema.table("workers")} as w where w.died_at is null
+"""
+
+
+def is_idle(schema: Schema) -> str:
+    """Is this worker alive, and does it hold nothing, locked or not?"""
+    return f"""
+select exists (
+       select from {schema.table("workers")} as w
+        where w.id = %(worker)s and w.died_at is null)
+   and not exists (
+       select from {schema.table("jobs")} as j
+        where j.state = 'leased' and j.worker = %(worker)s and j.format <= %(format)s)
 """
 
 

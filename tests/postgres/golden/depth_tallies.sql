@@ -6,3 +6,6 @@ select j.state, j.held, j.due_at <= clock.at as reached, pg_catalog.count(*),
   from "leasebook"."jobs" as j
  cross join clock
  group by 1, 2, 3, 5
+union all
+select null, null, null, pg_catalog.count(*), null
+  from "leasebook"."group_inbox"

@@ -1,1 +1,0 @@
-select pg_catalog.count(*) from "leasebook"."group_inbox"
