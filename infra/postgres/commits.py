@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .connection import Link
+from .rows import numbers
 from .schema.name import Schema
 from .settings import Settings
 from .statements import frame, workers
@@ -23,7 +24,7 @@ class PostgresCommits:
 
     def __init__(self, dsn: str, schema: Schema, settings: Settings | None = None) -> None:
         self._settings = settings or Settings()
-        self._link = Link(dsn, self._settings, "leasebook notifier")
+        self._link = Link(dsn, self._settings, "leasebook notifier", framed=True)
         self._channel = channel(schema)
 
     def ring_for(self, xids: Sequence[int]) -> tuple[Sequence[int], Sequence[int]]:
@@ -31,11 +32,10 @@ class PostgresCommits:
 
         The committed ones, and those that can be forgotten: rolled back, or too old to know.
         """
-        asked = {"xids": list(xids), "channel": self._channel}
-        begin = frame.begin_ring(self._settings)
-        rows = self._link.at_once(begin, workers.ring_for(), asked)
-        committed = [xid for xid, status, _ in rows if status == COMMITTED]
-        forgotten = [xid for xid, status, _ in rows if status not in (COMMITTED, IN_PROGRESS)]
+        asked = {"xids": numbers(xids), "channel": self._channel}
+        rows = self._link.once(frame.begin_write(self._settings), workers.ring_for(), asked)
+        committed = [xid for xid, status, *_ in rows if status == COMMITTED]
+        forgotten = [xid for xid, status, *_ in rows if status not in (COMMITTED, IN_PROGRESS)]
         return committed, forgotten
 
     def close(self) -> None:

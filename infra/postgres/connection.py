@@ -130,25 +130,6 @@ class Link:
             self.abandon()
             raise
 
-    def at_once(self, begin: str, statement: str, params: Params) -> list[Row]:
-        """The same in one message with its commit, for numbers and texts.
-
-        Times would be read after the commit, when the time zone is no longer ours.
-        """
-        connection = self.connection()
-        try:
-            with sorted_errors(), psycopg.ClientCursor(connection) as cursor:
-                cursor.execute(f"{begin}{statement};\ncommit".encode(), params)
-                rows: list[Row] = []
-                while not (cursor.statusmessage or "").startswith("COMMIT"):
-                    rows = cursor.fetchall() if cursor.description else []
-                    if not cursor.nextset():
-                        raise StoreUnavailable("the server answered without a commit")
-                return rows
-        except BaseException:
-            self.abandon()
-            raise
-
     @property
     def pooled(self) -> bool:
         """Whether a pooler stands between; connects when there is no connection."""

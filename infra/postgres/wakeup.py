@@ -56,7 +56,7 @@ class PostgresWakeup:
         self._name = application_name
         self._settings = settings or Settings()
         self._channel = channel(Schema(schema))
-        self._ringer = Link(dsn, self._settings, application_name)
+        self._ringer = Link(dsn, self._settings, application_name, framed=True)
         self._ringing = Lock()
         self._rung = False
         self._closed = False
@@ -86,12 +86,12 @@ class PostgresWakeup:
 
     def ring(self) -> None:
         """Wake whoever waits, in any process.  A lost ring is found by polling."""
-        begin = frame.begin_ring(self._settings)
+        begin = frame.begin_write(self._settings)
         with self._ringing:
             if self._closed:
                 return
             try:
-                self._ringer.at_once(begin, workers.ring(), {"channel": self._channel})
+                self._ringer.once(begin, workers.ring(), {"channel": self._channel})
             except StoreUnavailable:
                 self._ringer.close()
 

@@ -76,7 +76,6 @@ STATEMENTS: dict[str, Callable[[Schema], str]] = {
 FRAMES = {
     "begin": frame.begin(Settings()),
     "begin_impatient": frame.begin_impatient(Settings(), 0.2),
-    "begin_ring": frame.begin_ring(Settings()),
     "begin_look": frame.begin_look(Settings()),
     "begin_snapshot": frame.begin_snapshot(Settings()),
     "standing": frame.standing(Settings()),

@@ -27,20 +27,6 @@ def begin_impatient(settings: Settings, seconds: float) -> str:
     return f"{_frame(settings)}set local lock_timeout = {_milliseconds(seconds)};\n"
 
 
-def begin_ring(settings: Settings) -> str:
-    """Begin what only rings, and comes with its commit in one message.
-
-    It reads no table: there is nothing to plan, and bounds on waiting are enough.
-    """
-    lines = (
-        "begin isolation level read committed",
-        f"set local lock_timeout = {_milliseconds(settings.lock_seconds)}",
-        f"set local statement_timeout = {_milliseconds(settings.statement_seconds)}",
-        "set local synchronous_commit = off",
-    )
-    return ";\n".join(lines) + ";\n"
-
-
 def begin_snapshot(settings: Settings) -> str:
     """Begin a read-only look of several questions, all of which see one moment."""
     frame = _frame(settings, "read only")

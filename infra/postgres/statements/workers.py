@@ -116,20 +116,22 @@ select e.kind, e.job_id, e.worker, e.detail::json
 
 
 def ring() -> str:
-    """Tell all listeners, with a payload of constant size."""
+    """Tell all listeners, with a payload of constant size; nobody waits for the disk."""
     return """
-select pg_catalog.pg_notify(%(channel)s, '')
+select pg_catalog.pg_notify(%(channel)s, ''),
+       pg_catalog.set_config('synchronous_commit', 'off', true)
 """
 
 
 def ring_for() -> str:
     """How did these transactions end?  All listeners are told, once, if some have committed.
 
-    (The server sends equal notifications of one transaction once.)
+    (The server sends equal notifications of one transaction once.)  Nobody waits for the disk.
     """
     return """
 select asked.xid, asked.status,
-       case when asked.status = 'committed' then pg_catalog.pg_notify(%(channel)s, '') end as rung
+       case when asked.status = 'committed' then pg_catalog.pg_notify(%(channel)s, '') end as rung,
+       pg_catalog.set_config('synchronous_commit', 'off', true)
   from (select a.xid, pg_catalog.pg_xact_status(a.xid::text::xid8) as status
           from unnest(%(xids)s::bigint[]) as a (xid)
         offset 0) as asked

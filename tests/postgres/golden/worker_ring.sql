@@ -1,1 +1,2 @@
-select pg_catalog.pg_notify(%(channel)s, '')
+select pg_catalog.pg_notify(%(channel)s, ''),
+       pg_catalog.set_config('synchronous_commit', 'off', true)
