@@ -99,6 +99,8 @@ def encode_named(face: Face, values: Mapping[str, object]) -> Json:
 
 def encode_item(face: Face, item: object, *, loosely: bool = False) -> Json:
     """The document of one item of a group; ``loosely`` also from JSON values."""
+    if not loosely and face.direct is not None and (text := face.direct((item,))) is not None:
+        return text
     plain = loosely and _is_json(item)
     document = _to_json(item, None if plain else face.item, ITEM)
     return _checked(ITEM, document, face.item)

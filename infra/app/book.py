@@ -24,7 +24,8 @@ from .errors import NameTaken, UnknownName
 from .notifier import Commits, Notifier
 from .options import TYPE_OPTIONS, TypeOptions, check_known
 from .producer import Receipts, Submit
-from .registry import JobType, parts_of
+from .registering import parts_of
+from .registry import JobType
 from .run import Run
 from .subjects import Subjects
 from .typed import GroupedJob, SingleJob

@@ -59,6 +59,19 @@ def direct(signature: Signature, hints: Mapping[str, Any]) -> Direct | None:
     return write
 
 
+def direct_item(hint: Any) -> Direct | None:
+    """How an item of this declared type is written, the only argument; None for never."""
+    writer = writer_of(hint)
+    if writer is None:
+        return None
+
+    def write(args: tuple[object, ...]) -> Json | None:
+        text = writer(args[0])
+        return text if text is not None and len(text) < CHARS_MAX else None
+
+    return write
+
+
 def writer_of(hint: Any, depth: int = 0) -> Writer | None:
     """How a value of this declared type is written, None for a type that is not plain."""
     if hint is Any:

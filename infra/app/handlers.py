@@ -11,7 +11,7 @@ import attrs
 from attrs import frozen
 
 from .convert import STRICT
-from .direct import Direct, direct
+from .direct import Direct, direct, direct_item
 from .errors import HandlerRefused
 from .run import Run
 
@@ -26,7 +26,7 @@ class Face:
     ``run`` is the name of the parameter that gets the Run, None when there is none.  ``hints`` are
     the declared types of the arguments, in order; ``signature`` is without the run.  For a grouped
     handler ``item`` is the type of one item, and the one argument is the list of them.  ``direct``
-    writes arguments whose types are all plain.
+    writes arguments whose types are all plain, or the one item of such a type.
     """
 
     handler: Callable[..., Any]
@@ -110,7 +110,8 @@ def read(handler: Any, grouped: bool, localns: Mapping[str, Any]) -> Face:
     for name, hint in hints.items():
         _check_hint(handler, name, hint, localns)
     if grouped:
-        return attrs.evolve(face, item=_item(face))
+        item = _item(face)
+        return attrs.evolve(face, item=item, direct=direct_item(item))
     return attrs.evolve(face, direct=direct(signature, hints))
 
 

@@ -8,9 +8,9 @@ how it ended, on a connection of its own, and rings if it has committed.  A conn
 with other work shows nothing, so what is pending for long is asked about as well, rarer and rarer.
 
 After a ring there is quiet for 5 ms: of a burst the first is told at once, and the others with one
-ring for many.  Where commits follow ring upon ring, the quiet is ten times as long as the question
-took.  A ring is a courtesy: when the server cannot be asked the ids are forgotten, and the workers'
-polling finds the jobs.
+ring for many.  Where commits follow ring upon ring, and where the server is slow to answer, the
+quiet is ten times as long as the question took.  A ring is a courtesy: when the server cannot be
+asked the ids are forgotten, and the workers' polling finds the jobs.
 """
 
 from __future__ import annotations
@@ -35,8 +35,9 @@ AGAIN = LOOKS_SECONDS.index(0.002)
 ASKING = len(LOOKS_SECONDS)
 #: A busy producer rings no more often than so: its workers are awake anyway.
 QUIET_SECONDS = 0.005
-#: Where it rings time after time and asking takes long, so does the quiet: the notifier is to be a
-#: small part of the load.
+#: Where it rings time after time, or asking takes longer than so, the quiet takes long too: the
+#: notifier is to be a small part of the load.
+SLOW_SECONDS = 0.001
 QUIET_SHARE, QUIET_SECONDS_MAX = 10.0, 0.05
 #: After an error the server is left alone for so long.
 PAUSE_SECONDS = 1.0
@@ -214,8 +215,9 @@ class Notifier:
             self._unseen -= done
             self._open = {line: xid for line, xid in self._open.items() if xid not in done}
             if committed:
-                lasting = began - self._quiet_until < QUIET_SECONDS
-                quiet = min(QUIET_SHARE * (now - began), QUIET_SECONDS_MAX) if lasting else 0.0
+                took = now - began
+                busy = took > SLOW_SECONDS or began - self._quiet_until < QUIET_SECONDS
+                quiet = min(QUIET_SHARE * took, QUIET_SECONDS_MAX) if busy else 0.0
                 self._quiet_until = now + max(quiet, QUIET_SECONDS)
             if self._over:
                 self._look_at = now

@@ -7,9 +7,9 @@ A registered handler is a JobType from then on: ``sync_page.enqueue(session, ...
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, cast
 
-from ...domain import limits
 from ...domain.errors import InvalidValue
 from ...domain.job import Group, Job, Policy
 from ...domain.retry import Retry
@@ -17,27 +17,18 @@ from ...domain.values import Json
 from ..caller_ports import Alike, Order, Receipt
 from ..documents import encode_head
 from . import arguments, results
-from .errors import HandlerRefused
-from .handlers import Face, read
+from .handlers import Face
 from .ids import new_id, new_ids
 from .options import (
     ENQUEUE_OPTIONS,
     KEYS,
-    TYPE_OPTIONS,
     check_known,
-    executor_of,
-    group_of,
-    lease_of,
-    on_exhausted_of,
-    on_expired_of,
-    on_hold_of,
-    optional_text,
-    retry_of,
-    timeout_of,
 )
 from .plain import kind
-from .producer import Defaults, Receipts, Submit, check_queue, make_order
+from .producer import Defaults, Receipts, Submit, make_order
 from .writing import Rows
+
+PATTERNS_MAX = 1_000
 
 
 class JobType:
@@ -65,7 +56,8 @@ class JobType:
         self.executor = defaults.executor
         self.rows = rows
         self._submit = submit
-        self._plain: Alike | None = None
+        #: A producer of many items has most of them for few keys.
+        self._pattern = lru_cache(PATTERNS_MAX)(self._new_pattern)
 
     @property
     def name(self) -> str:
@@ -122,15 +114,23 @@ class JobType:
         return make_order(self.defaults, arguments.encode_item(self.face, item), chosen)
 
     def one(self, args: tuple[object, ...], given: Mapping[str, object]) -> Sequence[Order]:
-        """One checked order; without options it is like all others, and they are written once."""
-        if given or self.group is not None:
+        """One checked order.  Those without options are alike, and so are the items of a key."""
+        grouped = self.group is not None
+        key = given.get("group_key")
+        if len(given) != grouped or not (isinstance(key, str) or not grouped):
             return (self.order(args, given, {}),)
-        document = arguments.document(self.face, args, given)
-        if self._plain is None:
-            pattern = make_order(self.defaults, document, {})
-            self._plain = Alike(pattern, (), (), encode_head(pattern.spec))
-        plain = self._plain
+        if grouped:
+            document = arguments.encode_item(self.face, self._one_item(args, {}))
+        else:
+            document = arguments.document(self.face, args, given)
+        plain = self._pattern(key)
         return Alike(plain.pattern, (new_id(),), (document,), plain.head)
+
+    def _new_pattern(self, group_key: str | None) -> Alike:
+        """What all orders without options have in common, or all items of a key."""
+        options = {} if group_key is None else {"group_key": group_key}
+        pattern = make_order(self.defaults, "null", options)
+        return Alike(pattern, (), (), encode_head(pattern.spec))
 
     def order_named(self, args: object, options: Mapping[str, object]) -> Order:
         """A checked order from JSON values: arguments by name, or the one item of a group."""
@@ -216,75 +216,3 @@ def _texts(given: dict[object, object]) -> dict[str, object]:
 
 async def _first(receipts: Awaitable[Receipts]) -> Receipt:
     return (await receipts)[0]
-
-
-def parts_of(
-    handler: Any, options: Mapping[str, object], localns: Mapping[str, Any]
-) -> tuple[Face, Defaults, Retry]:
-    """What a decoration makes of a function and its options.
-
-    Raises InvalidValue for an option, HandlerRefused for the function.
-    """
-    check_known(options, TYPE_OPTIONS)
-    group = group_of(options.get("group"))
-    retry = retry_of(options.get("retry", Retry()))
-    policy = Policy(
-        retry.retries,
-        timeout_of(options),
-        lease_of(options),
-        on_exhausted_of(options.get("on_exhausted", "hold")),
-        on_expired_of(options.get("on_expired", "retry")),
-    )
-    face = read(handler, group is not None, localns)
-    for parameter in face.hints:
-        if parameter in ENQUEUE_OPTIONS:
-            raise HandlerRefused(
-                face.name,
-                parameter,
-                "an option of enqueue has that name",
-                "Give the parameter another one",
-            )
-    name: object = options.get("name", handler.__name__)
-    defaults = Defaults(
-        limits.check_text("name", name, limits.NAME_BYTES_MAX),  # type: ignore[arg-type]
-        check_queue(options.get("queue", "default")),
-        limits.check_priority(options.get("priority", limits.PRIORITY_DEFAULT)),  # type: ignore[arg-type]
-        policy,
-        group,
-        optional_text("label", options.get("label"), limits.LABEL_BYTES_MAX),
-        executor_of(options.get("executor", "thread")),
-        on_hold_of(options.get("on_hold", "block")),
-    )
-    if defaults.executor == "process":
-        _check_process(face)
-    if group is None:
-        _check_defaults(face)
-    return face, defaults, retry
-
-
-def _check_process(face: Face) -> None:
-    """A process finds its handler by module and name, and has no event loop."""
-    if face.is_async:
-        raise HandlerRefused(
-            face.name, None, "it is a coroutine", 'Write `def`, or leave out executor="process"'
-        )
-    if "<locals>" in face.handler.__qualname__:
-        raise HandlerRefused(
-            face.name,
-            None,
-            "another process cannot import it from inside a function",
-            "Define it at the top of a module",
-        )
-
-
-def _check_defaults(face: Face) -> None:
-    """A default that could not be enqueued is found when the handler is registered."""
-    for name, parameter in face.signature.parameters.items():
-        if parameter.default is parameter.empty:
-            continue
-        try:
-            arguments.encode(face, {name: parameter.default})
-        except InvalidValue as error:
-            raise HandlerRefused(
-                face.name, name, f"its default cannot be enqueued ({error})", "Give another default"
-            ) from error

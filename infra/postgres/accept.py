@@ -142,12 +142,21 @@ def _jobs(schema: Schema, orders: Sequence[Order]) -> Asking[list[Receipt]]:
 
 
 def _items(schema: Schema, orders: Sequence[Order]) -> Asking[list[Receipt]]:
+    if isinstance(orders, Alike):
+        items, heads = orders.args, [orders.head] * len(orders)
+        formats = [format_of_spec(orders.pattern.spec)] * len(orders)
+    else:
+        items, heads = (
+            [each.spec.args for each in orders],
+            [encode_head(each.spec) for each in orders],
+        )
+        formats = [format_of_spec(each.spec) for each in orders]
     parameters: dict[str, object] = {
         "schema": schema.name,
-        "formats": numbers([format_of_spec(each.spec) for each in orders]),
-        "items": texts([each.spec.args for each in orders]),
+        "formats": numbers(formats),
+        "items": texts(items),
         # The argument of a grouped job is its items, which come beside the spec.
-        "specs": texts([f'{encode_head(each.spec)[:-1]},"args":null}}' for each in orders]),
+        "specs": texts([f'{head[:-1]},"args":null}}' for head in heads]),
     }
     rows = yield text_of(enqueue.accept_items, schema), parameters
     ids, xid = rows[0]

@@ -9,6 +9,7 @@ from enum import IntEnum, StrEnum
 from typing import Any
 from uuid import UUID
 
+import attrs
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -59,6 +60,14 @@ HANDLERS: list[Callable[..., None]] = [
 ]  # fmt: skip
 FACES = [read(handler, False, globals()) for handler in HANDLERS]
 
+
+def numbers(items: list[int]) -> None: ...
+def payloads(items: list[dict[str, Any]]) -> None: ...
+def maybes(items: list[str | None]) -> None: ...
+
+
+GROUPED = [read(handler, True, globals()) for handler in (numbers, payloads, maybes)]
+
 ODD = st.sampled_from(
     [
         Word.A, Number.ONE, Text("t"), "\0", "a\0b", "\ud800", "\U0001f600", '"\\\n\x7f\u2028',
@@ -78,6 +87,11 @@ VALUES = st.recursive(
 def long_way(face: Face, value: object) -> str:
     """The document as it comes of every step."""
     return arguments.encode(face, arguments.bind(face, (value,), {}))
+
+
+def long_item(face: Face, item: object) -> str:
+    """The same of an item of a group."""
+    return arguments.encode_item(attrs.evolve(face, direct=None), item)
 
 
 def answer(write: Callable[[Face, object], str], face: Face, value: object) -> str:
@@ -106,6 +120,13 @@ def test_what_is_written_directly_is_what_the_long_way_writes(value: object) -> 
         written = face.direct((value,))
         if written is not None:
             assert written == long_way(face, value)
+
+
+@given(VALUES)
+def test_items_are_written_directly_as_the_long_way_writes_them(value: object) -> None:
+    for face in GROUPED:
+        assert face.direct is not None
+        assert answer(arguments.encode_item, face, value) == answer(long_item, face, value)
 
 
 def nested(depth: int) -> Any:
