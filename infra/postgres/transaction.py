@@ -100,21 +100,20 @@ class PostgresTransaction:
         """Due waiting jobs in claim order, locked; what others hold is left out."""
         if wanted.limit <= 0 or not wanted.queues or not wanted.names:
             return ()
-        passed: dict[str, str] = {}
+        params: dict[str, object] = {
+            "queues": texts(wanted.queues),
+            "names": texts(wanted.names),
+            "since": NO_FLOOR if wanted.since is None else wanted.since,
+            "limit": wanted.limit,
+            "suspects": max(0, wanted.suspects),
+            "format": FORMAT,
+        }
         if wanted.without or wanted.parents:
             passed = {"without": texts(wanted.without), "parents": uuids(wanted.parents)}
-        rows = self._ask(
-            pick.claim_others if passed else pick.claim,
-            {
-                "queues": texts(wanted.queues),
-                "names": texts(wanted.names),
-                "since": NO_FLOOR if wanted.since is None else wanted.since,
-                "limit": wanted.limit,
-                "suspects": max(0, wanted.suspects),
-                **passed,
-                "format": FORMAT,
-            },
-        )
+            return self._jobs(self._ask(pick.claim_others, params | passed))
+        rows = self._ask(pick.claim, params)
+        if rows and rows[-1][0] is None:
+            rows = self._ask(pick.claim_among, params)
         return self._jobs(rows)
 
     def collectable(self, limit: int) -> Sequence[KeyArrivals]:

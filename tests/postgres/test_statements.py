@@ -52,6 +52,7 @@ STATEMENTS: dict[str, Callable[[Schema], str]] = {
     "order_try_keys": order.try_keys,
     "order_waiting": order.waiting,
     "pick_claim": pick.claim,
+    "pick_claim_among": pick.claim_among,
     "pick_claim_others": pick.claim_others,
     "pick_holds_leases": pick.holds_leases,
     "pick_leased_by": pick.leased_by,

@@ -12,8 +12,49 @@ from .columns import SUSPECT, WAITING, job_columns
 NO_FLOOR = "'-infinity'"
 
 
+def claim(schema: Schema) -> str:
+    """The first due waiting jobs in claim order: by priority, then queue as given, then age.
+
+    The driver comes sorted, and each of its ranges touches due rows only, from the floor on.  Rows
+    are locked as they are read, one by one, until the limit is reached: no more are locked, and
+    what others hold is stepped over.  They are answered as they are read, because to keep and sort
+    such wide rows takes as long as to find them.
+
+    Suspects have an index of their own.  When one that is allowed is due, it is the last row,
+    without a time and not locked: then ``claim_among`` tells which of them have a place.
+    """
+    return f"""
+{_driver()}
+select (select at from clock) as asked_at,
+       {job_columns("plain")}
+  from (select picked.*
+          from driver
+         cross join lateral ({_range(schema, WAITING, "%(since)s", "%(limit)s")}
+              for update skip locked
+               ) as picked
+         limit %(limit)s) as plain
+ union all
+select null::timestamptz,
+       {job_columns("doubted")}
+  from (select picked.*
+          from driver
+         cross join lateral ({_range(schema, SUSPECT, NO_FLOOR, "1")}
+               ) as picked
+         limit least(%(suspects)s, 1)) as doubted
+"""
+
+
+def claim_among(schema: Schema) -> str:
+    """As ``claim``, suspects and others in one order.
+
+    The few suspects that are allowed are found without a lock, and locked if the limit leaves them
+    a place.
+    """
+    return _claim_among(schema, WAITING, SUSPECT)
+
+
 def claim_others(schema: Schema) -> str:
-    """As ``claim``, without the jobs of some ordering keys, and those after some parents.
+    """As ``claim_among``, without the jobs of some ordering keys, and those after some parents.
 
     Open groups of these keys are among the answer.
     """
@@ -22,23 +63,12 @@ def claim_others(schema: Schema) -> str:
         " or j.state = 'grouped')"
         " and (j.after is null or j.after <> all (%(parents)s::uuid[]))"
     )
-    return _claim(schema, f"{WAITING} and {others}", f"{SUSPECT} and {others}")
+    return _claim_among(schema, f"{WAITING} and {others}", f"{SUSPECT} and {others}")
 
 
-def claim(schema: Schema) -> str:
-    """The first due waiting jobs in claim order: by priority, then queue as given, then age.
-
-    The driver comes sorted, and each of its ranges touches due rows only, from the floor on.  The
-    plain rows are locked as they are read, one by one, until the limit is reached: no more are
-    locked, and what others hold is stepped over.  Suspects have an index of their own; the few
-    that are allowed are found without a lock, and locked if the limit leaves them a place.
-    """
-    return _claim(schema, WAITING, SUSPECT)
-
-
-def _claim(schema: Schema, waiting: str, suspect: str) -> str:
-    return f"""
-with clock as materialized (
+def _driver() -> str:
+    """The time, and the ranges to go through, in claim order."""
+    return """with clock as materialized (
     select pg_catalog.clock_timestamp() as at
 ), driver as materialized (
     select q.queue, p.priority::smallint as priority,
@@ -46,7 +76,12 @@ with clock as materialized (
       from unnest(%(queues)s::text[]) with ordinality as q (queue, turn)
      cross join generate_series(9, 0, -1) as p (priority)
      order by place
-), plain as materialized (
+)"""
+
+
+def _claim_among(schema: Schema, waiting: str, suspect: str) -> str:
+    return f"""
+{_driver()}, plain as materialized (
     select driver.place, picked.*
       from driver
      cross join lateral ({_range(schema, waiting, "%(since)s", "%(limit)s")}

@@ -6,10 +6,19 @@ with clock as materialized (
       from unnest(%(queues)s::text[]) with ordinality as q (queue, turn)
      cross join generate_series(9, 0, -1) as p (priority)
      order by place
-), plain as materialized (
-    select driver.place, picked.*
-      from driver
-     cross join lateral (
+)
+select (select at from clock) as asked_at,
+       plain.id, plain.queue, plain.priority, plain.name, plain.args, plain.enqueued_at,
+       plain.retries, plain.timeout, plain.lease_seconds, plain.on_exhausted, plain.label,
+       plain.owner, plain.subject, plain.expires_at, plain.group_key, plain.group_window,
+       plain.group_max_hold, plain.group_max_size, plain.hold_until, plain.unique_key,
+       plain.on_expired, plain.ordering_key, plain.on_hold, plain.after, plain.sequence,
+       plain.version, plain.state, plain.due_at, plain.at, plain.held, plain.starts,
+       plain.attempts, plain.interruptions, plain.lease, plain.worker, plain.started_at,
+       plain.items, plain.outcome, plain.blocked_by, plain.blocked_due, plain.effects
+  from (select picked.*
+          from driver
+         cross join lateral (
            select j.*
              from "leasebook"."jobs" as j
             where j.queue = driver.queue and j.priority = driver.priority
@@ -19,17 +28,22 @@ with clock as materialized (
             order by j.due_at, j.seq
             limit %(limit)s
               for update skip locked
-           ) as picked
-     limit %(limit)s
-), last as materialized (
-    select plain.place, plain.due_at, plain.seq
-      from plain
-     order by plain.place, plain.due_at, plain.seq
-     limit 1 offset %(limit)s - 1
-), doubted as materialized (
-    select driver.place, picked.id, picked.version, picked.due_at, picked.seq
-      from driver
-     cross join lateral (
+               ) as picked
+         limit %(limit)s) as plain
+ union all
+select null::timestamptz,
+       doubted.id, doubted.queue, doubted.priority, doubted.name, doubted.args,
+       doubted.enqueued_at, doubted.retries, doubted.timeout, doubted.lease_seconds,
+       doubted.on_exhausted, doubted.label, doubted.owner, doubted.subject, doubted.expires_at,
+       doubted.group_key, doubted.group_window, doubted.group_max_hold, doubted.group_max_size,
+       doubted.hold_until, doubted.unique_key, doubted.on_expired, doubted.ordering_key,
+       doubted.on_hold, doubted.after, doubted.sequence, doubted.version, doubted.state,
+       doubted.due_at, doubted.at, doubted.held, doubted.starts, doubted.attempts,
+       doubted.interruptions, doubted.lease, doubted.worker, doubted.started_at, doubted.items,
+       doubted.outcome, doubted.blocked_by, doubted.blocked_due, doubted.effects
+  from (select picked.*
+          from driver
+         cross join lateral (
            select j.*
              from "leasebook"."jobs" as j
             where j.queue = driver.queue and j.priority = driver.priority
@@ -37,32 +51,6 @@ with clock as materialized (
               and j.due_at <= (select at from clock) and j.due_at >= '-infinity'::timestamptz
               and j.name = any (%(names)s::text[]) and j.format <= %(format)s
             order by j.due_at, j.seq
-            limit %(suspects)s
-           ) as picked
-     limit %(suspects)s
-), suspect as materialized (
-    select doubted.place, picked.*
-      from doubted
-     cross join lateral (
-           select j.*
-             from "leasebook"."jobs" as j
-            where j.id = doubted.id and j.version = doubted.version
-            for update skip locked
-           ) as picked
-     where not exists (
-           select from last
-            where (last.place, last.due_at, last.seq)
-                < (doubted.place, doubted.due_at, doubted.seq))
-)
-select (select at from clock) as asked_at,
-       chosen.id, chosen.queue, chosen.priority, chosen.name, chosen.args, chosen.enqueued_at,
-       chosen.retries, chosen.timeout, chosen.lease_seconds, chosen.on_exhausted, chosen.label,
-       chosen.owner, chosen.subject, chosen.expires_at, chosen.group_key, chosen.group_window,
-       chosen.group_max_hold, chosen.group_max_size, chosen.hold_until, chosen.unique_key,
-       chosen.on_expired, chosen.ordering_key, chosen.on_hold, chosen.after, chosen.sequence,
-       chosen.version, chosen.state, chosen.due_at, chosen.at, chosen.held, chosen.starts,
-       chosen.attempts, chosen.interruptions, chosen.lease, chosen.worker, chosen.started_at,
-       chosen.items, chosen.outcome, chosen.blocked_by, chosen.blocked_due, chosen.effects
-  from (select * from plain union all select * from suspect) as chosen
- order by chosen.place, chosen.due_at, chosen.seq
- limit %(limit)s
+            limit 1
+               ) as picked
+         limit least(%(suspects)s, 1)) as doubted
