@@ -22,6 +22,7 @@ from psycopg.rows import tuple_row
 from ..caller_ports import Order, Receipt
 from .accept import Asking, Question, Row, accepting
 from .caller_errors import CallerRefused, NoTransaction, naming_what_is_missing
+from .connection import has_rows
 from .parameters import DRIVERS, for_driver
 from .schema.name import Schema
 
@@ -222,11 +223,6 @@ def _check_psycopg(caller: psycopg.Connection[Any] | psycopg.AsyncConnection[Any
 
 def _is_piped(caller: psycopg.Connection[Any] | psycopg.AsyncConnection[Any]) -> bool:
     return caller.pgconn.pipeline_status != psycopg.pq.PipelineStatus.OFF
-
-
-def has_rows(cursor: psycopg.Cursor[Any] | psycopg.AsyncCursor[Any]) -> bool:
-    """Whether an answer has rows.  (``description`` would describe each column for it.)"""
-    return cursor.pgresult is not None and cursor.pgresult.nfields > 0
 
 
 def _psycopg(caller: psycopg.Connection[Any], questions: Asking[T]) -> T:

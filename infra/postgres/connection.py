@@ -48,6 +48,11 @@ def text_of(statement: Callable[[Schema], str], schema: Schema) -> str:
     return statement(schema)
 
 
+def has_rows(cursor: psycopg.Cursor[Any] | psycopg.AsyncCursor[Any]) -> bool:
+    """Whether an answer has rows.  (``description`` would describe each column for it.)"""
+    return cursor.pgresult is not None and cursor.pgresult.nfields > 0
+
+
 class Link:
     """A connection to the queue's database.  One thread at a time uses it.
 
@@ -82,7 +87,7 @@ class Link:
         try:
             with sorted_errors(), connection.cursor(binary=True) as cursor:
                 cursor.execute(statement.encode(), params)
-                return cursor.fetchall() if cursor.description else []
+                return cursor.fetchall() if has_rows(cursor) else []
         except BaseException:
             # What never reached the server, a NUL for example, would not keep it from committing.
             self._spoiled = True
@@ -104,7 +109,7 @@ class Link:
             cursor.execute(self._light(statements).encode())
             while cursor.nextset():
                 pass
-            return cursor.fetchone() if cursor.description else None
+            return cursor.fetchone() if has_rows(cursor) else None
 
     def once(self, begin: str, statement: str, params: Params) -> list[Row]:
         """Run a short transaction: ``begin`` and the statement in one message, then commit.
@@ -123,7 +128,7 @@ class Link:
                 cursor.execute(f"{begin}{statement}".encode(), params)
                 while cursor.nextset():
                     pass
-                rows = cursor.fetchall() if cursor.description else []
+                rows = cursor.fetchall() if has_rows(cursor) else []
             self.commit()
             return rows
         except BaseException:

@@ -15,7 +15,7 @@ from ..caller_ports import Order
 from ..import_ports import Listed, Noted, OldRow, Reading, Survey
 from ..ports import DataRefused
 from .callers import accept
-from .connection import sorted_errors
+from .connection import has_rows, sorted_errors
 from .schema.name import Schema
 from .statements import importing
 from .statements.importing import OldNames
@@ -176,7 +176,7 @@ class PostgresOldTable:
         """The rows of one statement in the transaction that is open."""
         # Without parameters a doubled percent sign would stay one.
         cursor = self.connection.execute(statement.encode(), params or {})
-        return cursor.fetchall() if cursor.description else []
+        return cursor.fetchall() if has_rows(cursor) else []
 
     @contextmanager
     def _sorted(self) -> Generator[None]:
