@@ -21,7 +21,7 @@ from ..ports import Log, Store, Wakeup
 from ..postgres.schema.name import DEFAULT, Schema
 from .decorators import GroupDecorator, SingleDecorator, names_in_sight
 from .errors import NameTaken, UnknownName
-from .notifier import Commits, Notifier
+from .notifier import Notifier
 from .options import TYPE_OPTIONS, TypeOptions, check_known
 from .producer import Receipts, Submit
 from .registering import parts_of
@@ -255,7 +255,10 @@ class Book(Subjects, Upkeep):
         if isinstance(receipts, tuple):
             self._watch(caller, receipts)
             return receipts
-        return self._watched(caller, receipts)
+        from ..postgres.callers import synchronous
+
+        # The session of a scope is that of the task which calls; another one may await.
+        return self._watched(synchronous(caller), receipts)
 
     def _rows(self) -> Rows:
         from ..postgres.rows_of_runs import PostgresRows
@@ -290,10 +293,6 @@ class Book(Subjects, Upkeep):
 
     def _new_notifier(self, dsn: str) -> Notifier:
         from ..postgres import callers
+        from ..postgres.commits import PostgresCommits
 
-        def connect() -> Commits:
-            from ..postgres.commits import PostgresCommits
-
-            return PostgresCommits(dsn, self._schema)
-
-        return Notifier(connect, callers)
+        return Notifier(partial(PostgresCommits, dsn, self._schema), callers)

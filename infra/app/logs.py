@@ -51,7 +51,8 @@ class Logger:
     def _write(self, level: int, event: str, facts: dict[str, object]) -> None:
         if self._logger.isEnabledFor(level):
             (message,), more = _render(None, "", {**facts, "event": event})
-            self._logger.log(level, message, **more)
+            # Two frames of ours stand between the line and who wrote it.
+            self._logger.log(level, message, **more, stacklevel=3)
 
 
 @cache

@@ -5,7 +5,8 @@ leaves its transaction's id here, and the connection that it is open on.  A thre
 connections: each knows by itself, without a question to the server, whether its transaction is
 over, and it surely is when the connection enqueues in another one.  Then the thread asks the server
 how it ended, on a connection of its own, and rings if it has committed.  A connection that goes on
-with other work shows nothing, so what is pending for long is asked about as well, rarer and rarer.
+with other work shows nothing, nor does one that cannot be looked at, so what is pending for 16 ms
+is asked about as well, then rarer and rarer.
 
 After a ring there is quiet for 5 ms: of a burst the first is told at once, and the others with one
 ring for many.  Where commits follow ring upon ring, and where the server is slow to answer, the
@@ -31,8 +32,8 @@ LOOKS_SECONDS = (0.0003, 0.0003, 0.0005, 0.001, 0.002, 0.004, 0.008)
 LOOK_SECONDS_MAX = 1.0
 #: A transaction that enqueues time after time is looked at from this wait on.
 AGAIN = LOOKS_SECONDS.index(0.002)
-#: From this look on the server is asked about what shows no end.
-ASKING = len(LOOKS_SECONDS)
+#: When the server is asked about what shows no end, and how rarely at last.
+ASK_SECONDS, ASK_SECONDS_MAX = 0.016, 1.0
 #: A busy producer rings no more often than so: its workers are awake anyway.
 QUIET_SECONDS = 0.005
 #: Where it rings time after time, or asking takes longer than so, the quiet takes long too: the
@@ -41,7 +42,7 @@ SLOW_SECONDS = 0.001
 QUIET_SHARE, QUIET_SECONDS_MAX = 10.0, 0.05
 #: After an error the server is left alone for so long.
 PAUSE_SECONDS = 1.0
-#: More open transactions than this are not watched; the oldest are forgotten first.
+#: More transactions of a kind than this are not watched; the oldest are forgotten first.
 PENDING_MAX = 10_000
 NEVER = float("inf")
 
@@ -87,32 +88,27 @@ class Notifier:
         #: Of each connection the transaction that it has enqueued in last.
         self._open: dict[weakref.ref[object], int] = {}
         #: How these have ended is not known yet.
-        self._over: set[int] = set()
+        self._over: dict[int, None] = {}
         #: Of these nothing is seen here.
-        self._unseen: set[int] = set()
+        self._unseen: dict[int, None] = {}
         self._thread: threading.Thread | None = None
-        self._step = 0
+        self._step = self._asks = 0
         self._closing = False
-        self._look_at = self._asleep_until = NEVER
+        self._look_at = self._ask_at = self._asleep_until = NEVER
         self._paused_until = self._quiet_until = 0.0
 
     def watch(self, xid: int, caller: object) -> None:
         """Ring when this transaction of ``caller`` commits.  Returns at once and raises nothing."""
-        line = weakref.ref(self._lines.line_of(caller))
+        line = self._line_of(caller)
         with self._changed:
             now = time.monotonic()
             if self._closing or now < self._paused_until:
                 return
-            before = self._open.get(line)
-            if before == xid:
-                self._step = min(self._step, AGAIN)
+            if self._is_new(xid, line):
+                self._step = self._asks = 0
+                self._ask_at = min(self._ask_at, now + ASK_SECONDS)
             else:
-                self._step = 0
-                if before is not None:
-                    self._over.add(before)
-                self._open[line] = xid
-                if len(self._open) > PENDING_MAX:
-                    del self._open[next(iter(self._open))]
+                self._step = min(self._step, AGAIN)
             # It hastens the next look and never puts it off.
             wait = 0.0 if self._over else LOOKS_SECONDS[self._step]
             self._look_at = min(self._look_at, max(now + wait, self._quiet_until))
@@ -121,6 +117,33 @@ class Notifier:
             elif self._look_at < self._asleep_until:
                 # Most often the thread will be up in time, and waking it costs the caller.
                 self._changed.notify_all()
+
+    def _line_of(self, caller: object) -> weakref.ref[object] | None:
+        """What shows the end of its transaction; the job is written, whatever there is to see."""
+        try:
+            line = weakref.ref(self._lines.line_of(caller))
+            hash(line)
+        except Exception as error:
+            log.debug("a connection shows nothing", error=type(error).__name__)
+            return None
+        return line
+
+    def _is_new(self, xid: int, line: weakref.ref[object] | None) -> bool:
+        """Keep a transaction in mind; whether it was not there before."""
+        if line is None:
+            new = xid not in self._unseen
+            self._unseen[xid] = None
+        else:
+            before = self._open.get(line)
+            new = before != xid
+            if new:
+                if self._open.pop(line, None) is not None and before is not None:
+                    self._over[before] = None
+                self._open[line] = xid
+        for pending in (self._open, self._over, self._unseen):
+            if len(pending) > PENDING_MAX:
+                _forget_oldest(pending)
+        return new
 
     def _start(self) -> None:
         self._thread = threading.Thread(target=self._serve, name="leasebook-notifier", daemon=True)
@@ -161,10 +184,10 @@ class Notifier:
     def _serve(self) -> None:
         commits: Commits | None = None
         try:
-            while (xids := self._next()) is not None:
+            while (over := self._next()) is not None:
                 if commits is None:
                     commits = self._connect()
-                self._ask(commits, xids)
+                self._ask(commits, over)
         except Exception as error:
             # Nobody waits for this thread, and what it does is done by polling too.
             log.debug("gave up ringing for a while", error=type(error).__name__)
@@ -173,8 +196,8 @@ class Notifier:
             if commits is not None:
                 self._close(commits)
 
-    def _next(self) -> list[int] | None:
-        """The ids to ask about, when it is time to; None when this thread should end."""
+    def _next(self) -> frozenset[int] | None:
+        """What is over, when it is time to ask about all; None when this thread should end."""
         with self._changed:
             while not self._closing:
                 now = time.monotonic()
@@ -184,10 +207,11 @@ class Notifier:
                 self._changed.wait(None if self._look_at == NEVER else self._look_at - now)
             # From here to the next sleep nobody needs to wake it.
             self._asleep_until, self._look_at = 0.0, NEVER
+            self._ask_at = NEVER
             if self._closing and not self._pending:
                 self._thread = None
                 return None
-            return self._pending
+            return frozenset(self._over)
 
     def _should_ask(self, now: float) -> bool:
         """Look at the connections: is a transaction over, or is it time to ask about all?"""
@@ -195,35 +219,38 @@ class Notifier:
             connection = line()
             if connection is None or self._lines.is_over(connection):
                 del self._open[line]
-                self._over.add(xid)
-        if self._over or self._step >= ASKING:
+                self._over[xid] = None
+        if self._over or now >= self._ask_at:
             return True
-        self._look_at = now + self._patience() if self._pending else NEVER
+        self._look_at = min(now + self._patience(), self._ask_at) if self._open else self._ask_at
         return False
 
-    def _ask(self, commits: Commits, xids: Sequence[int]) -> None:
+    def _ask(self, commits: Commits, over: frozenset[int]) -> None:
+        with self._changed:
+            xids = self._pending
         began = time.monotonic()
         committed, forgotten = commits.ring_for(xids)
         now = time.monotonic()
         with self._changed:
             if self._closing:
                 self._forget_all()
-            # What looks over and is not cannot be seen; perhaps a pooler stands between.
-            self._unseen |= self._over & set(xids)
-            self._over -= self._unseen
             done = {*committed, *forgotten}
-            self._unseen -= done
+            # What looked over when it was asked about, and is not, cannot be seen.
+            self._unseen |= {xid: None for xid in self._over if xid in over}
+            self._over = {xid: None for xid in self._over if xid not in over and xid not in done}
+            self._unseen = {xid: None for xid in self._unseen if xid not in done}
             self._open = {line: xid for line, xid in self._open.items() if xid not in done}
             if committed:
                 took = now - began
                 busy = took > SLOW_SECONDS or began - self._quiet_until < QUIET_SECONDS
                 quiet = min(QUIET_SHARE * took, QUIET_SECONDS_MAX) if busy else 0.0
                 self._quiet_until = now + max(quiet, QUIET_SECONDS)
-            if self._over:
-                self._look_at = now
-            elif self._pending:
-                self._look_at = min(self._look_at, now + self._patience())
-            self._look_at = max(self._look_at, self._quiet_until)
+            if self._pending:
+                wait = min(ASK_SECONDS * 2.0 ** min(self._asks, 16), ASK_SECONDS_MAX)
+                self._asks += 1
+                self._ask_at = min(self._ask_at, now + wait)
+                look = 0.0 if self._over else self._patience() if self._open else wait
+                self._look_at = max(min(self._look_at, now + look), self._quiet_until)
 
     def _patience(self) -> float:
         self._step += 1
@@ -235,7 +262,7 @@ class Notifier:
     def _give_up(self) -> None:
         with self._changed:
             self._forget_all()
-            self._look_at = self._asleep_until = NEVER
+            self._look_at = self._ask_at = self._asleep_until = NEVER
             self._thread = None
             self._paused_until = time.monotonic() + PAUSE_SECONDS
 
@@ -244,6 +271,10 @@ class Notifier:
             commits.close()
         except Exception as error:
             log.debug("could not close", error=type(error).__name__)
+
+
+def _forget_oldest(pending: dict[Any, Any]) -> None:
+    del pending[next(iter(pending))]
 
 
 _ALL: weakref.WeakSet[Notifier] = weakref.WeakSet()

@@ -117,7 +117,8 @@ class JobType:
         """One checked order.  Those without options are alike, and so are the items of a key."""
         grouped = self.group is not None
         key = given.get("group_key")
-        if len(given) != grouped or not (isinstance(key, str) or not grouped):
+        # (A key of another class may be equal to one that is written otherwise.)
+        if len(given) != grouped or (grouped and type(key) is not str):
             return (self.order(args, given, {}),)
         if grouped:
             document = arguments.encode_item(self.face, self._one_item(args, {}))

@@ -40,6 +40,7 @@ BEGIN = (
 )
 #: What libpq says of a connection without a transaction, and of one that was closed.
 ENDED = (psycopg.pq.TransactionStatus.IDLE, psycopg.pq.TransactionStatus.UNKNOWN)
+PSYCOPG2_READY = 1
 AUTOCOMMIT = (
     "its connection commits by itself",
     "Take it out of AUTOCOMMIT, or open a transaction; psycopg: `with connection.transaction():`.",
@@ -91,7 +92,7 @@ def transaction_of(caller: object) -> object | None:
     if _is_psycopg(caller) or _is_async_psycopg(caller):
         idle = caller.info.transaction_status is psycopg.pq.TransactionStatus.IDLE
         return None if caller.closed or idle else caller
-    get = getattr(_synchronous(caller), "get_transaction", None)
+    get = getattr(synchronous(caller), "get_transaction", None)
     found: object | None = None if get is None else get()
     return found
 
@@ -100,7 +101,7 @@ def line_of(caller: object) -> object:
     """The driver's own connection of a caller that is in a transaction."""
     if _is_psycopg(caller) or _is_async_psycopg(caller):
         return caller
-    found: Any = _synchronous(caller).connection
+    found: Any = synchronous(caller).connection
     pooled: Any = found
     if callable(found):  # a Session gives its Connection
         pooled = cast(Any, found()).connection
@@ -108,7 +109,7 @@ def line_of(caller: object) -> object:
     return line
 
 
-def _synchronous(caller: Any) -> Any:
+def synchronous(caller: Any) -> Any:
     """A Session or a Connection; an asynchronous one is the face of such."""
     if callable(caller):  # a scoped session gives its session
         caller = caller()
@@ -122,6 +123,8 @@ def is_over(line: Any) -> bool:
     """
     if hasattr(line, "is_in_transaction"):  # asyncpg
         return line.is_closed() or not line.is_in_transaction()
+    if hasattr(line, "status"):  # psycopg2, which frees what libpq knows beside other threads
+        return bool(line.closed) or line.status == PSYCOPG2_READY
     over: bool = line.info.transaction_status in ENDED
     return over
 

@@ -116,14 +116,15 @@ class Link:
 
         The parameters are written into the text, quoted, because such a message takes none.  Rows
         are read before the commit, while the time zone and the date style are still ours.  Where
-        the session's settings are ours the statement is a transaction by itself.
+        the session's settings are ours the statement is sent alone, with its parameters, and is a
+        transaction by itself.
         """
         connection = self.connection()
         self._spoiled = False
         begin = self._light(begin)
-        if self._stands and frame.is_bare(begin):
-            return self.ask(statement, params)
         try:
+            if self._stands and frame.is_bare(begin):
+                return self.ask(statement, params)
             with sorted_errors(), psycopg.ClientCursor(connection) as cursor:
                 cursor.execute(f"{begin}{statement}".encode(), params)
                 while cursor.nextset():

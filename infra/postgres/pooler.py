@@ -2,7 +2,7 @@
 
 In transaction mode each transaction may meet another session of the server.  Whatever a session
 remembers is lost or, worse, another's: statements it has prepared, LISTEN, settings, locks.  All of
-leasebook's settings and locks are those of one transaction; the other two are given up.
+leasebook's settings and locks are then those of one transaction; the other two are given up.
 """
 
 from __future__ import annotations

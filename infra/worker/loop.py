@@ -194,7 +194,7 @@ class TickLoop:
         does not.
         """
         self._doing = LOOKING
-        doubt = not self.settled or self._outage.of(TICKING)
+        doubt = not self.settled or self.ticker.owes or self._outage.of(TICKING)
         if doubt or not self.store.is_idle(self.ticker.worker):
             self._tick(0, collect=False, reconcile=True, now=now)
         else:

@@ -106,6 +106,11 @@ class Ticker:
         self._owed += tuple(ended)
 
     @property
+    def owes(self) -> bool:
+        """Whether jobs may still wait for one that has ended here."""
+        return bool(self._owed)
+
+    @property
     def in_doubt(self) -> bool:
         """Whether the answer of the last tick was lost, so that nobody knows what it leased."""
         return self._doubt

@@ -108,6 +108,25 @@ def test_names_with_a_common_prefix_do_not_collide(app: App) -> None:
         assert (job.spec.queue, job.spec.args) == (queue, f'{{"a":{number},"b":"x"}}')
 
 
+class Loose(str):
+    """Equal to what is written otherwise."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, str) and self.lower() == other.lower()
+
+    def __hash__(self) -> int:
+        return hash(self.lower())
+
+
+def test_keys_of_items_are_written_as_they_are_given(app: App) -> None:
+    given = ["a.md", Loose("A.md"), Loose("A.MD"), "a.md"]
+    with psycopg.connect(app.dsn) as connection:
+        for key in given:
+            app.sync_page.enqueue(connection, PageChanged("a.md"), group_key=key)
+        rows = connection.execute("select group_key from leasebook.group_inbox order by id")
+        assert [key for (key,) in rows.fetchall()] == ["a.md", "A.md", "A.MD", "a.md"]
+
+
 @pytest.mark.acceptance("P01")
 def test_by_name(app: App) -> None:
     with psycopg.connect(app.dsn) as connection:

@@ -35,3 +35,8 @@ def test_a_line_below_the_level_is_not_written(caplog: pytest.LogCaptureFixture)
     assert not log.is_enabled_for(logging.INFO)
     log.warning("synced late")
     assert [record.getMessage() for record in caplog.records] == ["synced late"]
+
+
+def test_a_line_tells_where_it_was_written(caplog: pytest.LogCaptureFixture) -> None:
+    Logger("leasebook.test").error("odd")
+    assert caplog.records[-1].funcName == "test_a_line_tells_where_it_was_written"

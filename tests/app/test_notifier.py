@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import time
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -12,9 +13,15 @@ import psycopg
 import pytest
 from attrs import define, field
 from sqlalchemy import create_engine
-from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
+from sqlalchemy.ext.asyncio import (
+    AsyncSession,
+    async_scoped_session,
+    async_sessionmaker,
+    create_async_engine,
+)
 from sqlalchemy.orm import Session
 
+from leasebook.infra.app import notifier as notifier_module
 from leasebook.infra.app.notifier import AGAIN, LOOKS_SECONDS, QUIET_SECONDS, Notifier
 from leasebook.infra.ports import Wakeup
 from leasebook.infra.postgres import callers
@@ -46,6 +53,7 @@ class FakeDatabase:
     rings: int = 0
     broken: bool = False
     closed: bool = False
+    meanwhile: Callable[[], None] | None = None
 
     def ring_for(self, xids: Sequence[int]) -> tuple[Sequence[int], Sequence[int]]:
         if self.broken:
@@ -53,12 +61,16 @@ class FakeDatabase:
         self.asked.append(tuple(xids))
         committed = [x for x in xids if x in self.committed]
         self.rings += bool(committed)
+        if self.meanwhile is not None:
+            self.meanwhile()
         return committed, [x for x in xids if x in self.aborted]
 
     def close(self) -> None:
         self.closed = True
 
-    def line_of(self, caller: Line) -> Line:
+    def line_of(self, caller: object) -> Line:
+        if not isinstance(caller, Line):
+            raise TypeError("nothing to look at")
         return caller
 
     def is_over(self, line: Line) -> bool:
@@ -129,6 +141,55 @@ def test_one_that_looks_over_and_is_not_is_asked_about_until_it_is() -> None:
         wait_until(lambda: len(database.asked) >= 2, "questions")
         database.committed.add(1)
         wait_until(lambda: database.rings == 1, "a ring")
+
+
+def test_one_that_cannot_be_looked_at_is_asked_about() -> None:
+    with notifying() as (notifier, database):
+        notifier.watch(1, object())
+        wait_until(lambda: len(database.asked) >= 2, "questions")
+        database.committed.add(1)
+        wait_until(lambda: database.rings == 1, "a ring")
+        assert notifier.pending == 0
+
+
+def test_a_busy_transaction_does_not_keep_others_from_being_asked_about() -> None:
+    """The first has committed, and its connection has gone on with other work."""
+    first, busy = Line(), Line()
+    with notifying() as (notifier, database):
+        database.committed.add(1)
+        notifier.watch(1, first)
+        until = time.monotonic() + 30.0
+        while not database.rings and time.monotonic() < until:
+            notifier.watch(2, busy)
+            time.sleep(0.001)
+        assert database.rings == 1
+
+
+def test_what_ends_while_it_is_asked_about_is_asked_about_again_at_once() -> None:
+    line = Line()
+    with notifying() as (notifier, database):
+
+        def meanwhile() -> None:
+            database.committed.add(1)
+            notifier.watch(2, line)
+            database.meanwhile = None
+
+        database.meanwhile = meanwhile
+        notifier.watch(1, line)
+        wait_until(lambda: database.rings == 1, "a ring")
+        assert [set(xids) for xids in database.asked[:2]] == [{1}, {1, 2}]
+
+
+def test_what_is_pending_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(notifier_module, "PENDING_MAX", 3)
+    lines = [Line() for _ in range(10)]
+    with notifying() as (notifier, _):
+        for xid, line in enumerate(lines):
+            notifier.watch(xid, line)
+        assert notifier.pending == 3
+        for xid in range(10, 20):
+            notifier.watch(xid, object())
+        assert notifier.pending == 6
 
 
 def test_what_was_rolled_back_is_forgotten_without_a_ring() -> None:
@@ -276,6 +337,18 @@ async def test_asynchronous_callers_ring_too(noisy: App) -> None:
         async with await psycopg.AsyncConnection.connect(noisy.dsn) as connection:
             await noisy.publish.enqueue(connection, PAGE)
         assert bell.wait(30.0)
+
+
+async def test_the_session_of_a_scope_is_that_of_the_task_which_enqueues(noisy: App) -> None:
+    engine = create_async_engine(url_over("psycopg", noisy.dsn))
+    scoped = async_scoped_session(async_sessionmaker(engine), scopefunc=asyncio.current_task)
+    with listening(noisy) as bell:
+        await asyncio.wait_for(asyncio.ensure_future(noisy.publish.enqueue(scoped, PAGE)), 30)
+        assert len(scoped.registry.registry) == 1
+        await scoped.commit()
+        assert bell.wait(30.0)
+    await scoped.remove()
+    await engine.dispose()
 
 
 @pytest.mark.parametrize("driver", ["psycopg", "psycopg2"])

@@ -279,6 +279,19 @@ def test_a_worker_without_jobs_asks_one_question_at_a_time(database: MemoryDatab
         assert {*questions} == {"begin", "outlook", "is_idle", "commit", "committed"}
 
 
+def test_a_worker_without_jobs_lets_go_on_who_still_waits(database: MemoryDatabase) -> None:
+    """Somebody held a row when its job was to go on, and nothing else is due."""
+    questions: list[str] = []
+    with Turning(database) as turning:
+        [job] = due(turning.store, 1)
+        eventually(lambda: kinds(turning.store, job)[-1] == "completed", "it has run")
+        eventually(lambda: turning.idle, "it sleeps")
+        database.on_step(questions.append)
+        turning.loop.ticker.owe([job])
+        eventually(lambda: "waiting" in questions, "it asks who waits")
+        eventually(lambda: not turning.loop.ticker.owes, "nobody does")
+
+
 def test_a_buried_worker_without_jobs_starts_anew(database: MemoryDatabase) -> None:
     with Turning(database) as turning:
         eventually(lambda: turning.idle, "it sleeps")
