@@ -134,12 +134,11 @@ class Notifier:
             new = xid not in self._unseen
             self._unseen[xid] = None
         else:
-            before = self._open.get(line)
+            before = self._open.pop(line, None)
             new = before != xid
-            if new:
-                if self._open.pop(line, None) is not None and before is not None:
-                    self._over[before] = None
-                self._open[line] = xid
+            if new and before is not None:
+                self._over[before] = None
+            self._open[line] = xid
         for pending in (self._open, self._over, self._unseen):
             if len(pending) > PENDING_MAX:
                 _forget_oldest(pending)
