@@ -52,13 +52,23 @@ def best(figure: str, values: dict[str, float], among: Callable[[str], bool]) ->
 def against_best(
     results: Iterable[Result], measure: str, figure: str, own: str, among: Callable[[str], bool]
 ) -> list[float]:
-    """``better`` than the best of the others, for every round."""
-    found: list[float] = []
-    for values in rounds(results, measure, figure).values():
-        name = best(figure, values, lambda queue: queue != own and among(queue))
-        if name is not None and own in values:
-            found.append(better(figure, values[own], values[name]))
-    return found
+    """``better`` than the best of the others, for every round.
+
+    A round in which one was not measured in quiet that is the best of any other counts for nothing:
+    the second best would stand in its place.
+    """
+    found = rounds(results, measure, figure)
+
+    def others(queue: str) -> bool:
+        return queue != own and among(queue)
+
+    leaders = {number: best(figure, values, others) for number, values in found.items()}
+    everybody = {own, *leaders.values()} - {None}
+    return [
+        better(figure, values[own], values[leader])
+        for number, values in found.items()
+        if (leader := leaders[number]) is not None and everybody <= values.keys()
+    ]
 
 
 def is_library(queue: str) -> bool:

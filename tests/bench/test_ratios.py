@@ -42,6 +42,18 @@ def test_the_best_of_each_round_is_another() -> None:
     assert against_best(RUNS, "drain", RATE, "awa", is_library) == [0.5, 1.25]
 
 
+def test_the_second_best_never_stands_in_for_the_best() -> None:
+    """In the last round PGQueuer, the best of another, was disturbed; nobody may win by that."""
+    disturbed = [
+        run("pgqueuer", 2, 40, FOREIGN_CORES_MAX + 0.01),
+        run("awa", 2, 10),
+        run("leasebook", 2, 80),
+    ]
+    for runs in (RUNS[:4], RUNS[:8]):
+        ratios = against_best(runs, "drain", RATE, "leasebook", is_library)
+        assert against_best([*runs, *disturbed], "drain", RATE, "leasebook", is_library) == ratios
+
+
 def test_busy_runs_do_not_count() -> None:
     assert values_of(RUNS, "drain", "bare", RATE) == [100, 200]
     assert values_of(RUNS, "drain", "leasebook", RATE) == [40, 100, 1]
