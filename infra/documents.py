@@ -48,7 +48,12 @@ def encode_spec(spec: JobSpec, blocked_by: UUID | None = None) -> str:
 
     The hold of a group is in the document, so that a fold needs no arithmetic.
     """
-    return f'{encode_head(spec, blocked_by)[:-1]},"args":{spec.args}}}'
+    return with_args(encode_head(spec, blocked_by), spec.args)
+
+
+def with_args(head: str, args: Json) -> str:
+    """The whole document of a head, as ``encode_head`` writes it, and arguments."""
+    return f'{head[:-1]},"args":{args}}}'
 
 
 def encode_head(spec: JobSpec, blocked_by: UUID | None = None) -> str:

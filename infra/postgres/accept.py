@@ -13,11 +13,20 @@ from uuid import UUID
 from ...domain.ordering import check_keys, unknown_parent
 from ...projections.row import format_of_spec
 from ..caller_ports import Alike, Order, Receipt
-from ..documents import encode_head
+from ..documents import encode_head, with_args
 from .accept_keys import accept_keyed, is_keyed
 from .accept_parts import Asking as Asking
 from .accept_parts import Question as Question
-from .accept_parts import Refused, alike_columns, as_alike, chunks, explain, job_columns, parts
+from .accept_parts import (
+    Refused,
+    alike_columns,
+    args_of,
+    as_alike,
+    chunks,
+    explain,
+    job_columns,
+    parts,
+)
 from .accept_parts import Row as Row
 from .accept_requests import adopt, recall
 from .connection import text_of
@@ -36,7 +45,7 @@ def accepting(schema: Schema, orders: Sequence[Order]) -> Accepting:
     a job that would expire before it starts, UniqueKeyTaken and IdempotencyConflict for keys that
     others have.
     """
-    kinds = (orders.pattern,) if isinstance(orders, Alike) else orders
+    kinds = _kinds(orders)
     check_keys([order.spec for order in kinds])
     if len(kinds) == 1 and _is_plain(kinds[0]):
         goes = _goes(orders)
@@ -57,6 +66,11 @@ def accepting(schema: Schema, orders: Sequence[Order]) -> Accepting:
     if guarded:
         yield "release savepoint leasebook_enqueue", {}
     return tuple(receipts)
+
+
+def _kinds(orders: Sequence[Order]) -> Sequence[Order]:
+    """The orders, but of those that are alike their pattern."""
+    return (orders.pattern,) if isinstance(orders, Alike) else orders
 
 
 def _is_plain(order: Order) -> bool:
@@ -80,7 +94,7 @@ def _plain(schema: Schema, goes: Iterable[Sequence[Order]]) -> Asking[list[Recei
 
 def _written(schema: Schema, orders: Sequence[Order]) -> Asking[list[Receipt]]:
     """Single jobs or items, whichever the first is, by one statement."""
-    first = orders.pattern if isinstance(orders, Alike) else orders[0]
+    first = _kinds(orders)[0]
     return (yield from (_jobs if first.spec.group is None else _items)(schema, orders))
 
 
@@ -143,20 +157,15 @@ def _jobs(schema: Schema, orders: Sequence[Order]) -> Asking[list[Receipt]]:
 
 def _items(schema: Schema, orders: Sequence[Order]) -> Asking[list[Receipt]]:
     if isinstance(orders, Alike):
-        items, heads = orders.args, [orders.head] * len(orders)
-        formats = [format_of_spec(orders.pattern.spec)] * len(orders)
+        known = [(orders.pattern.spec, orders.head)] * len(orders)
     else:
-        items, heads = (
-            [each.spec.args for each in orders],
-            [encode_head(each.spec) for each in orders],
-        )
-        formats = [format_of_spec(each.spec) for each in orders]
+        known = [(each.spec, encode_head(each.spec)) for each in orders]
     parameters: dict[str, object] = {
         "schema": schema.name,
-        "formats": numbers(formats),
-        "items": texts(items),
+        "formats": numbers([format_of_spec(spec) for spec, _ in known]),
+        "items": texts(args_of(orders)),
         # The argument of a grouped job is its items, which come beside the spec.
-        "specs": texts([f'{head[:-1]},"args":null}}' for head in heads]),
+        "specs": texts([with_args(head, "null") for _, head in known]),
     }
     rows = yield text_of(enqueue.accept_items, schema), parameters
     ids, xid = rows[0]

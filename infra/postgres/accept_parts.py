@@ -12,6 +12,7 @@ from attrs import evolve as replace
 from ...domain.commands import Enqueue
 from ...domain.decide import decide
 from ...domain.events import Enqueued
+from ...domain.values import Json
 from ...projections.row import format_of_spec
 from ..caller_ports import Alike, Order
 from ..codec import KINDS
@@ -38,11 +39,16 @@ class Refused(Exception):
         self.why = why
 
 
+def args_of(orders: Sequence[Order]) -> Sequence[Json]:
+    """The arguments of each."""
+    return orders.args if isinstance(orders, Alike) else [each.spec.args for each in orders]
+
+
 def parts(orders: Sequence[Order], places: Iterable[int]) -> Iterator[list[int]]:
     """The places cut into parts that a statement can carry."""
     part: list[int] = []
     size = 0
-    args = orders.args if isinstance(orders, Alike) else [each.spec.args for each in orders]
+    args = args_of(orders)
     for place in places:
         # Most characters are one byte in UTF-8, and the bound is no sharp one.
         grown = len(args[place]) + 400

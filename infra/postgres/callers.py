@@ -90,8 +90,7 @@ def transaction_of(caller: object) -> object | None:
     A psycopg connection stands for whatever transaction it is in.
     """
     if _is_psycopg(caller) or _is_async_psycopg(caller):
-        idle = caller.info.transaction_status is psycopg.pq.TransactionStatus.IDLE
-        return None if caller.closed or idle else caller
+        return None if is_over(caller) else caller
     get = getattr(synchronous(caller), "get_transaction", None)
     found: object | None = None if get is None else get()
     return found

@@ -72,7 +72,7 @@ class Link:
         self._connection: psycopg.Connection[Row] | None = None
         self._spoiled = False
         self._framed = framed
-        self._stands = self._pooled = False
+        self._stands = False
 
     def connection(self) -> psycopg.Connection[Row]:
         """The connection in use, made now if there is none."""
@@ -139,8 +139,9 @@ class Link:
     @property
     def pooled(self) -> bool:
         """Whether a pooler stands between; connects when there is no connection."""
-        self.connection()
-        return self._pooled
+        connection = self.connection()
+        with sorted_errors():
+            return self._is_shared(connection)
 
     def commit(self) -> None:
         """Commit.  Raises StoreUnavailable when the server answers that it rolled back instead."""
@@ -199,13 +200,17 @@ class Link:
         )
         with sorted_errors():
             self._stands = self._framed and self._stand(connection)
-            self._pooled = not self._stands if self._framed else is_pooled(connection)
-        if self._settings.prepare_after is not None and not may_prepare(pooled=self._pooled):
-            connection.prepare_threshold = None
+            prepares = self._settings.prepare_after is not None
+            if prepares and not may_prepare(pooled=self._is_shared(connection)):
+                connection.prepare_threshold = None
         # JSON is carried as text: a document that Python read and wrote again would be another one.
         connection.adapters.register_loader("json", TextLoader)
         connection.adapters.register_loader("json", TextBinaryLoader)
         return connection
+
+    def _is_shared(self, connection: psycopg.Connection[Row]) -> bool:
+        """Whether a pooler stands between; a framed session knows without asking again."""
+        return not self._stands if self._framed else is_pooled(connection)
 
     def _stand(self, connection: psycopg.Connection[Row]) -> bool:
         """Frame the session, if it is ours alone; whether it is, by one question for both."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..schema.name import Schema
+from .pick import holds_leases
 
 
 def enroll(schema: Schema) -> str:
@@ -56,9 +57,7 @@ def is_idle(schema: Schema) -> str:
 select exists (
        select from {schema.table("workers")} as w
         where w.id = %(worker)s and w.died_at is null)
-   and not exists (
-       select from {schema.table("jobs")} as j
-        where j.state = 'leased' and j.worker = %(worker)s and j.format <= %(format)s)
+   and not ({holds_leases(schema).strip()})
 """
 
 
