@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -189,7 +191,9 @@ async def stale(run: Run) -> str:
     try:
         async with run.effect(f"post:{run.start}", to=CHAT) as effect:
             outside(run)
-            await passed(str(run.start))
+            # Its worker may have noticed that the lease is gone, and cancel it, before it is here.
+            with suppress(asyncio.CancelledError):
+                await passed(str(run.start))
             effect.complete({"start": run.start})
     except StaleLease as error:
         met.append(error.command)
