@@ -11,7 +11,7 @@ Instants are those of the database.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Set
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Generic, TypeVar
 
 from attrs import define, evolve, field
@@ -28,6 +28,7 @@ VAIN_SECONDS_MAX = 30.0
 KEYS_MAX = 1_000
 #: After a wait in vain nobody is waited for, for so many times the longest wait.
 CALM_SHARE = 9.0
+NEVER = datetime.max.replace(tzinfo=UTC)
 
 K = TypeVar("K", bound=Hashable)
 
@@ -46,8 +47,12 @@ class _Refused:
 
 @define
 class Passing(Generic[K]):
-    """What one worker remembers of keys, or of jobs that others come after."""
+    """What one worker remembers of keys, or of jobs that others come after.
 
+    Where it never ``waits`` for anybody, what was refused is tried on and on.
+    """
+
+    waits: bool = True
     _refused: dict[K, _Refused] = field(factory=dict[K, _Refused])
     _settled: dict[K, int] = field(factory=dict[K, int])
     _tries: dict[K, int] = field(factory=dict[K, int])
@@ -74,10 +79,13 @@ class Passing(Generic[K]):
             last = self._refused.pop(key, None)
             times = 0 if last is None else last.times + 1
             pause = min(PASS_SECONDS_MAX, PASS_SECONDS_FIRST * 2.0 ** min(times, 10))
-            wait_at = at + timedelta(seconds=IMPATIENT_SECONDS) if last is None else last.wait_at
+            wait_at = self._wait_at(at) if last is None else last.wait_at
             self._refused[key] = _Refused(at + timedelta(seconds=pause), times, wait_at)
         while len(self._refused) > KEYS_MAX:
             self._forget(next(iter(self._refused)))
+
+    def _wait_at(self, at: datetime) -> datetime:
+        return at + timedelta(seconds=IMPATIENT_SECONDS) if self.waits else NEVER
 
     def served(self, keys: Iterable[K]) -> None:
         """Of these it is known who is next."""

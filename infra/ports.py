@@ -50,6 +50,9 @@ class Claim:
     suspects, who wait below it for their turn.  Jobs with one of the ordering keys ``without`` are
     left out, and those that come after one of ``parents``; but not an open group of such a key,
     which may have to be closed before anything of the key can go on.
+
+    ``worker`` is who is to have them: nothing is given to one that is not alive, and one that is
+    cannot be buried before the transaction ends.  Without one nobody is asked about.
     """
 
     queues: tuple[str, ...]
@@ -59,6 +62,7 @@ class Claim:
     since: datetime | None = None
     without: tuple[str, ...] = ()
     parents: tuple[UUID, ...] = ()
+    worker: str | None = None
 
 
 @frozen

@@ -10,12 +10,14 @@ is asked about as well, then rarer and rarer.
 
 After a ring there is quiet for 5 ms: of a burst the first is told at once, and the others with one
 ring for many.  Where commits follow ring upon ring, and where the server is slow to answer, the
-quiet is ten times as long as the question took.  A ring is a courtesy: when the server cannot be
-asked the ids are forgotten, and the workers' polling finds the jobs.
+quiet is ten times as long as the question took.  A program that ends rings for what it committed
+last.  A ring is a courtesy: when the server cannot be asked the ids are forgotten, and the workers'
+polling finds the jobs.
 """
 
 from __future__ import annotations
 
+import atexit
 import os
 import threading
 import time
@@ -44,6 +46,8 @@ QUIET_SHARE, QUIET_SECONDS_MAX = 10.0, 0.05
 PAUSE_SECONDS = 1.0
 #: More transactions of a kind than this are not watched; the oldest are forgotten first.
 PENDING_MAX = 10_000
+#: Closing waits so long for what was committed last.
+CLOSE_SECONDS = 0.5
 NEVER = float("inf")
 
 
@@ -167,7 +171,7 @@ class Notifier:
     def _pending(self) -> list[int]:
         return [*self._over, *self._unseen, *self._open.values()]
 
-    def close(self, seconds: float = 0.5) -> None:
+    def close(self, seconds: float = CLOSE_SECONDS) -> None:
         """Ring for what has committed by now, waiting at most so long, and stop."""
         with self._changed:
             self._closing = True
@@ -183,10 +187,10 @@ class Notifier:
     def _serve(self) -> None:
         commits: Commits | None = None
         try:
-            while (over := self._next()) is not None:
+            while self._goes_on():
                 if commits is None:
                     commits = self._connect()
-                self._ask(commits, over)
+                self._ask(commits)
         except Exception as error:
             # Nobody waits for this thread, and what it does is done by polling too.
             log.debug("gave up ringing for a while", error=type(error).__name__)
@@ -195,8 +199,8 @@ class Notifier:
             if commits is not None:
                 self._close(commits)
 
-    def _next(self) -> frozenset[int] | None:
-        """What is over, when it is time to ask about all; None when this thread should end."""
+    def _goes_on(self) -> bool:
+        """Wait until it is time to ask about all; False when this thread should end."""
         with self._changed:
             while not self._closing:
                 now = time.monotonic()
@@ -209,8 +213,8 @@ class Notifier:
             self._ask_at = NEVER
             if self._closing and not self._pending:
                 self._thread = None
-                return None
-            return frozenset(self._over)
+                return False
+            return True
 
     def _should_ask(self, now: float) -> bool:
         """Look at the connections: is a transaction over, or is it time to ask about all?"""
@@ -224,9 +228,9 @@ class Notifier:
         self._look_at = min(now + self._patience(), self._ask_at) if self._open else self._ask_at
         return False
 
-    def _ask(self, commits: Commits, over: frozenset[int]) -> None:
+    def _ask(self, commits: Commits) -> None:
         with self._changed:
-            xids = self._pending
+            over, xids = frozenset(self._over), self._pending
         began = time.monotonic()
         committed, forgotten = commits.ring_for(xids)
         now = time.monotonic()
@@ -284,4 +288,12 @@ def _after_fork() -> None:
         notifier.after_fork()
 
 
+def _at_exit() -> None:
+    """A program that ends after its last commit rings for it; all of its books in one time."""
+    until = time.monotonic() + CLOSE_SECONDS
+    for notifier in tuple(_ALL):
+        notifier.close(max(0.0, until - time.monotonic()))
+
+
 os.register_at_fork(after_in_child=_after_fork)
+atexit.register(_at_exit)

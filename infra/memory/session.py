@@ -122,6 +122,12 @@ class Session:
         """Lock a thing to the end of the transaction.  Raises Held when it must wait."""
         self.hub.locks.take((kind, key), self.owner, shared=shared)
 
+    def is_alive(self, worker: str) -> bool:
+        """Whether a worker is on the list and alive; it cannot be buried until the end."""
+        self.lock("worker", worker, shared=True)
+        row = self.workers.get(worker)
+        return row is not None and row.alive
+
     def is_quiet(self, key: str) -> bool:
         """Whether no other transaction holds the lock of an ordering key, shared or alone."""
         return self.hub.locks.holder(("order", key), self.owner) is None

@@ -92,6 +92,8 @@ class MemoryTransaction:
     @statement
     def claim(self, wanted: Claim) -> Sequence[Job]:
         """Due waiting jobs in claim order, locked; what others hold is left out."""
+        if wanted.worker is not None and not self.session.is_alive(wanted.worker):
+            return ()
         due = due_jobs(self.session.jobs.values(), wanted, self.session.read_time())
         return self._jobs(take_free(due, wanted, self._try_row))
 
@@ -178,9 +180,7 @@ class MemoryTransaction:
     @statement
     def is_alive(self, worker: str) -> bool:
         """Whether the worker's own row is alive; it cannot be buried before this one ends."""
-        self.session.lock("worker", worker, shared=True)
-        row = self.session.workers.get(worker)
-        return row is not None and row.alive
+        return self.session.is_alive(worker)
 
     @statement
     def bury(self, worker: str) -> bool:

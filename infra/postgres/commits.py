@@ -18,13 +18,14 @@ COMMITTED = "committed"
 class PostgresCommits:
     """Answers whether transactions have committed.  Never inside a caller's transaction.
 
-    Every method raises StoreUnavailable when the server cannot be asked, DataRefused for a number
-    that is no transaction of this server.
+    Connects when it is made.  Everything raises StoreUnavailable when the server cannot be asked,
+    DataRefused for a number that is no transaction of this server.
     """
 
     def __init__(self, dsn: str, schema: Schema, settings: Settings | None = None) -> None:
         self._settings = settings or Settings()
         self._link = Link(dsn, self._settings, "leasebook notifier", framed=True)
+        self._link.connection()
         self._channel = channel(schema)
 
     def ring_for(self, xids: Sequence[int]) -> tuple[Sequence[int], Sequence[int]]:

@@ -28,5 +28,5 @@ class Settings:
     lock_seconds: float = field(default=5.0, validator=_seconds)
     statement_seconds: float = field(default=10.0, validator=_seconds)
     idle_seconds: float = field(default=5.0, validator=_seconds)
-    prepare_after: int | None = 5
+    prepare_after: int | None = 1
     collect_keys: int = 500

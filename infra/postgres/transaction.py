@@ -107,6 +107,7 @@ class PostgresTransaction:
             "limit": wanted.limit,
             "suspects": max(0, wanted.suspects),
             "format": FORMAT,
+            "worker": wanted.worker,
         }
         if wanted.without or wanted.parents:
             passed = {"without": texts(wanted.without), "parents": uuids(wanted.parents)}

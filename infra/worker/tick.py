@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from datetime import datetime, timedelta
+from functools import partial
 from uuid import UUID
 
 from attrs import define, evolve, field, frozen
@@ -91,7 +92,7 @@ class Ticker:
     new_id: Callable[[], UUID]
     crowded: bool = False
     keys: Passing[str] = field(factory=Passing[str])
-    parents: Passing[UUID] = field(factory=Passing[UUID])
+    parents: Passing[UUID] = field(factory=partial(Passing[UUID], waits=False))
     _doubt: bool = False
     _floor: datetime | None = None
     _base: datetime | None = None
@@ -154,24 +155,21 @@ class Ticker:
         later = (*settled.again, *settled.locked)
         lost = self._reconcile(tx, ask, later) if reconcile else ()
         freed = go_on(tx, self._owed)
-        if (ask.slots > 0 or reconcile) and not tx.is_alive(self.worker):
-            lost = tuple(ask.running)
-            freed_jobs = len(freed.changes)
-            return Ticked(
-                settled=settled, lost=lost, buried=True, freed=freed_jobs, owed=freed.owed
-            )
+        buried = reconcile and not tx.is_alive(self.worker)
         collected, items_left = self._collect(tx) if ask.collect else (0, False)
         leased: tuple[Job, ...] = ()
         ended: tuple[Change, ...] = ()
         more = False
-        if ask.slots > 0:
+        if ask.slots > 0 and not buried:
             leased, ended, more = self._lease(tx, ask)
             further = go_on(tx) if ended else Freed()
             freed = Freed(freed.changes + further.changes, freed.owed + further.owed)
+            # Who is given something lives.
+            buried = not (leased or ended or tx.is_alive(self.worker))
         self._at = tx.at
         return Ticked(
-            leased, settled, ended, lost, collected, more or items_left,
-            freed=len(freed.changes), owed=freed.owed,
+            leased, settled, ended, tuple(ask.running) if buried else lost, collected,
+            more or items_left, buried, freed=len(freed.changes), owed=freed.owed,
         )  # fmt: skip
 
     def _reconcile(self, tx: Transaction, ask: Ask, again: Sequence[Entry]) -> tuple[Job, ...]:
@@ -220,7 +218,8 @@ class Ticker:
         passed, full, limit, slots = False, False, ask.slots, ask.slots
         for _ in range(ROUNDS_MAX):
             without, after = self.keys.keys(tx.at), self.parents.keys(tx.at)
-            picked = tx.claim(Claim(queues, self.names, limit, suspects, since, without, after))
+            wanted = Claim(queues, self.names, limit, suspects, since, without, after, self.worker)
+            picked = tx.claim(wanted)
             lined = line_up(tx, picked, self.worker, self.keys, self.parents)
             admitted = admit(lined.ready, slots, suspects)
             took += self._append(tx, admitted, lined.waits)

@@ -2,34 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import time
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from typing import Any
 
-import psycopg
 import pytest
 from attrs import define, field
-from sqlalchemy import create_engine
-from sqlalchemy.ext.asyncio import (
-    AsyncSession,
-    async_scoped_session,
-    async_sessionmaker,
-    create_async_engine,
-)
-from sqlalchemy.orm import Session
 
 from leasebook.infra.app import notifier as notifier_module
 from leasebook.infra.app.notifier import AGAIN, LOOKS_SECONDS, QUIET_SECONDS, Notifier
-from leasebook.infra.ports import Wakeup
-from leasebook.infra.postgres import callers
-from leasebook.infra.postgres.schema.name import Schema
-from leasebook.infra.postgres.wakeup import channel
 from tests.support.servers import wait_until
-
-from .ground import App, PageChanged, url_over
 
 #: Long enough for every wait of a watched transaction to have passed several times.
 SETTLED_ASKS = 8
@@ -280,127 +263,3 @@ def test_a_child_begins_anew_with_a_thread_of_its_own() -> None:
         assert os.waitpid(child, 0)[1] == 0
         assert notifier.pending == 1
         assert database.rings == 0
-
-
-@pytest.fixture
-def noisy(database_dsn: str) -> Iterator[App]:
-    """An application whose enqueues ring."""
-    application = App(database_dsn, notify=True)
-    with application.book:
-        yield application
-
-
-@contextmanager
-def listening(app: App) -> Generator[Wakeup]:
-    """A bell that surely listens: its first ring, of the beginning, is over."""
-    bell = app.book.wakeup()
-    try:
-        assert bell.wait(30.0)
-        yield bell
-    finally:
-        bell.close()
-
-
-def pending(app: App) -> int:
-    """How many transactions the book's notifier watches."""
-    notifier: Any = vars(app.book)["_notifier"]
-    return 0 if notifier is None else notifier.pending
-
-
-PAGE = PageChanged("a.md")
-
-
-def test_workers_are_woken_after_commit_and_not_before(noisy: App) -> None:
-    engine = noisy.book.engine()
-    with listening(noisy) as bell:
-        with Session(engine) as session, session.begin():
-            with session.begin_nested():
-                noisy.publish.enqueue(session, PAGE)
-            # The savepoint is released; the transaction is not committed.
-            assert not bell.wait(0.1)
-            assert pending(noisy) == 1
-        assert bell.wait(30.0)
-        wait_until(lambda: pending(noisy) == 0, "forgotten")
-    engine.dispose()
-
-
-def test_a_rollback_rings_nobody(noisy: App) -> None:
-    with listening(noisy) as bell, psycopg.connect(noisy.dsn) as connection:
-        noisy.publish.enqueue(connection, PAGE)
-        noisy.sync_page.enqueue(connection, PAGE, group_key="a")
-        connection.rollback()
-        wait_until(lambda: pending(noisy) == 0, "forgotten")
-        assert not bell.wait(0.0)
-
-
-async def test_asynchronous_callers_ring_too(noisy: App) -> None:
-    with listening(noisy) as bell:
-        async with await psycopg.AsyncConnection.connect(noisy.dsn) as connection:
-            await noisy.publish.enqueue(connection, PAGE)
-        assert bell.wait(30.0)
-
-
-async def test_the_session_of_a_scope_is_that_of_the_task_which_enqueues(noisy: App) -> None:
-    engine = create_async_engine(url_over("psycopg", noisy.dsn))
-    scoped = async_scoped_session(async_sessionmaker(engine), scopefunc=asyncio.current_task)
-    with listening(noisy) as bell:
-        await asyncio.wait_for(asyncio.ensure_future(noisy.publish.enqueue(scoped, PAGE)), 30)
-        assert len(scoped.registry.registry) == 1
-        await scoped.commit()
-        assert bell.wait(30.0)
-    await scoped.remove()
-    await engine.dispose()
-
-
-@pytest.mark.parametrize("driver", ["psycopg", "psycopg2"])
-def test_the_end_is_seen_on_a_connection_of_any_driver(noisy: App, driver: str) -> None:
-    engine = create_engine(url_over(driver, noisy.dsn))
-    with engine.connect() as connection:
-        noisy.publish.enqueue(connection, PAGE)
-        line = callers.line_of(connection)
-        assert not callers.is_over(line)
-        connection.commit()
-        assert callers.is_over(line)
-    with Session(engine) as session:
-        noisy.publish.enqueue(session, PAGE)
-        line = callers.line_of(session)
-        session.rollback()
-        assert callers.is_over(line)
-    engine.dispose()
-    assert callers.is_over(line), "closed"
-
-
-@pytest.mark.parametrize("driver", ["psycopg", "asyncpg"])
-async def test_the_end_is_seen_on_an_asynchronous_connection(noisy: App, driver: str) -> None:
-    engine = create_async_engine(url_over(driver, noisy.dsn))
-    async with engine.connect() as connection:
-        await noisy.publish.enqueue(connection, PAGE)
-        line = callers.line_of(connection)
-        assert not callers.is_over(line)
-        await connection.commit()
-        assert callers.is_over(line)
-    async with AsyncSession(engine) as session:
-        await noisy.publish.enqueue(session, PAGE)
-        line = callers.line_of(session)
-        assert not callers.is_over(line)
-        await session.rollback()
-        assert callers.is_over(line)
-    await engine.dispose()
-    assert callers.is_over(line), "closed"
-
-
-@pytest.mark.case("C16")
-def test_no_callers_transaction_notifies(database_dsn: str) -> None:
-    """A commit that notifies takes a lock of the whole server; an enqueue's commit must not."""
-    app = App(database_dsn, notify=False)
-    name = channel(Schema(app.schema))
-    with psycopg.connect(database_dsn, autocommit=True) as ear:
-        ear.execute(f'listen "{name}"'.encode())
-        with psycopg.connect(database_dsn) as connection:
-            app.publish.enqueue(connection, PAGE)
-            app.add.enqueue_many(connection, [(number,) for number in range(100)])
-            app.sync_page.enqueue(connection, PAGE, group_key="a")
-        ear.execute("select pg_notify(%s, 'mark')", (name,))
-        heard = [notice.payload for notice in ear.notifies(timeout=30.0, stop_after=1)]
-    assert heard == ["mark"]
-    assert vars(app.book)["_notifier"] is None

@@ -23,7 +23,8 @@ from leasebook.infra.postgres.wakeup import channel
 from tests.support.servers import wait_until
 
 from .ground import App, PageChanged
-from .test_notifier import FakeDatabase, Line, pending
+from .test_notifier import FakeDatabase, Line
+from .test_ringing import pending
 
 WRITERS = 64
 COMMITS = 10

@@ -131,9 +131,10 @@ def wanted(
     limit: int = 100,
     suspects: int = 100,
     since: datetime | None = None,
+    worker: str | None = None,
 ) -> Claim:
     """A claim; without queues it is for the default one."""
-    return Claim(queues or ("default",), tuple(names), limit, suspects, since)
+    return Claim(queues or ("default",), tuple(names), limit, suspects, since, worker=worker)
 
 
 def claimed(store: Store, claim: Claim) -> list[UUID]:

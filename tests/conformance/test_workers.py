@@ -13,15 +13,18 @@ from .ground import Blocked, Ground
 from .making import (
     HOUR,
     birth,
+    claimed,
     complete,
     enqueue,
     group_birth,
+    interrupt,
     items,
     job_id,
     lease,
     new_spec,
     now,
     undone,
+    wanted,
     worker,
     write,
 )
@@ -143,6 +146,32 @@ def test_whether_a_worker_is_alive_waits_for_the_burial(
         assert transaction.bury("w1")
         question = Blocked(ground, lambda: is_alive(other, "w1"))
     assert question.answer() is False
+
+
+def test_who_was_given_jobs_is_not_buried_meanwhile(
+    ground: Ground, store: Store, other: Store
+) -> None:
+    store.enroll(worker("w1"))
+    enqueue(store, new_spec(1))
+    with store.transaction() as transaction:
+        assert transaction.claim(wanted(worker="w1"))
+        burial = Blocked(ground, lambda: bury(other, "w1"))
+    assert burial.answer() is True
+
+
+def test_a_claim_waits_for_a_burial_and_gives_the_dead_nothing(
+    ground: Ground, store: Store, other: Store
+) -> None:
+    store.enroll(worker("w1"))
+    enqueue(store, new_spec(1))
+    interrupt(store, *enqueue(store, new_spec(2)))
+    with store.transaction() as transaction:
+        assert transaction.bury("w1")
+        question = Blocked(ground, lambda: claimed(other, wanted(worker="w1")))
+    assert question.answer() == []
+    passing = evolve(wanted(worker="w1"), without=("some key",))
+    assert claimed(store, passing) == claimed(store, wanted(worker="nobody")) == []
+    assert len(claimed(store, wanted())) == 2, "whoever asks in nobody's name"
 
 
 def test_a_duty_has_one_leader_until_its_transaction_ends(store: Store, other: Store) -> None:

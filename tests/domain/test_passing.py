@@ -74,6 +74,18 @@ def test_a_key_that_is_settled_is_tried_at_once() -> None:
     assert keys.impatient(at(3.0)) is None
 
 
+def test_where_nobody_is_waited_for_it_is_tried_on_and_on() -> None:
+    """A worker that was busy for a while had left the followers of a parent alone for ever."""
+    parents = Passing[str](waits=False)
+    parents.refused(["p"], at(0.0))
+    assert parents.keys(at(0.0)) == ("p",)
+    assert parents.keys(at(5.0)) == ()
+    for now in range(5, 60):
+        parents.refused(["p"], at(now))
+        assert parents.impatient(at(now)) is None
+    assert parents.keys(at(60.0)) == ()
+
+
 def test_patience_grows_and_is_bounded() -> None:
     keys = Passing[str]()
     keys.refused(["k"], at(0))

@@ -18,7 +18,7 @@ from leasebook.infra.worker.loop import TickLoop
 from leasebook.infra.worker.settings import WorkerSettings
 from leasebook.infra.worker.settling import Settling
 from leasebook.infra.worker.tick import Ask, Ticked, Ticker
-from tests.conformance.making import enqueue, lease, new_spec, tell
+from tests.conformance.making import enqueue, job_id, lease, new_spec, tell, worker
 from tests.support.lives import START, Life
 
 
@@ -77,6 +77,24 @@ def test_a_run_that_goes_on_is_nobodys_stray_while_a_late_report_of_its_job_wait
         assert ticker._reconcile(tx, ask, late) == ()  # pyright: ignore[reportPrivateUsage]
     [row] = database.jobs()
     assert row.state.lease == new.version
+
+
+@pytest.mark.acceptance("E06")
+def test_who_comes_after_a_job_is_tried_again_however_long_its_worker_was_busy() -> None:
+    """Passed over while the parent's row was in other hands, it was left alone for ever."""
+    clock = [START + timedelta(seconds=3)]
+    database = MemoryDatabase(lambda: clock[0])
+    store, other = MemoryStore.on(database), MemoryStore.on(database)
+    store.enroll(worker("w1"))
+    ticker = Ticker(store, "w1", ("default",), ("work",), WorkerSettings(), _new_id)
+    enqueue(store, new_spec(1), new_spec(2, after=job_id(1)))
+    [parent] = ticker.tick(Ask((), (), 1)).leased
+    with other.transaction() as hands:
+        assert not hands.locked([parent.id])
+        assert ticker.tick(Ask((), (parent,), 1)).leased == ()
+    clock[0] += timedelta(seconds=5)
+    [follower] = ticker.tick(Ask([Report(parent, Succeeded())], (), 1)).leased
+    assert follower.id == job_id(2)
 
 
 def _new_id() -> UUID:

@@ -11,7 +11,7 @@ from tests.simulation.sabotage.rules import Planted
 from tests.simulation.sabotage.twins import TWINS
 from tests.simulation.world import simulate
 
-SEEDS_MAX = 400
+SEEDS_MAX = 2_000
 
 
 @pytest.fixture(autouse=True)

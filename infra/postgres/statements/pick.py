@@ -24,7 +24,7 @@ def claim(schema: Schema) -> str:
     without a time and not locked: then ``claim_among`` tells which of them have a place.
     """
     return f"""
-{_driver()}
+{_driver(schema)}
 select (select at from clock) as asked_at,
        {job_columns("plain")}
   from (select picked.*
@@ -66,10 +66,22 @@ def claim_others(schema: Schema) -> str:
     return _claim_among(schema, f"{WAITING} and {others}", f"{SUSPECT} and {others}")
 
 
-def _driver() -> str:
-    """The time, and the ranges to go through, in claim order."""
-    return """with clock as materialized (
+def own(schema: Schema) -> str:
+    """The row of a worker who asks, as a part of a statement; a burial waits, or is waited for."""
+    return f"""own as materialized (
+    select w.died_at from {schema.table("workers")} as w where w.id = %(worker)s for key share
+)"""
+
+
+def _driver(schema: Schema) -> str:
+    """The time, and the ranges to go through, in claim order.
+
+    For a worker that is not alive there is no time, and nothing is due.  The time is read after its
+    row was locked, for which a reaper may have let us wait.
+    """
+    return f"""with {own(schema)}, clock as materialized (
     select pg_catalog.clock_timestamp() as at
+     where %(worker)s::text is null or (select own.died_at is null from own)
 ), driver as materialized (
     select q.queue, p.priority::smallint as priority,
            pg_catalog.row_number() over (order by p.priority desc, q.turn) as place
@@ -81,7 +93,7 @@ def _driver() -> str:
 
 def _claim_among(schema: Schema, waiting: str, suspect: str) -> str:
     return f"""
-{_driver()}, plain as materialized (
+{_driver(schema)}, plain as materialized (
     select driver.place, picked.*
       from driver
      cross join lateral ({_range(schema, waiting, "%(since)s", "%(limit)s")}

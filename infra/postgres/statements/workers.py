@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..schema.name import Schema
-from .pick import holds_leases
+from .pick import holds_leases, own
 
 
 def enroll(schema: Schema) -> str:
@@ -67,9 +67,7 @@ def is_alive(schema: Schema) -> str:
     The time is read after the lock, for which a reaper may have let us wait.
     """
     return f"""
-with own as materialized (
-    select w.died_at from {schema.table("workers")} as w where w.id = %(worker)s for key share
-)
+with {own(schema)}
 select pg_catalog.bool_and(own.died_at is null) as alive, pg_catalog.clock_timestamp() as at
   from own
 """

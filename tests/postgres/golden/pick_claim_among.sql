@@ -1,5 +1,8 @@
-with clock as materialized (
+with own as materialized (
+    select w.died_at from "leasebook"."workers" as w where w.id = %(worker)s for key share
+), clock as materialized (
     select pg_catalog.clock_timestamp() as at
+     where %(worker)s::text is null or (select own.died_at is null from own)
 ), driver as materialized (
     select q.queue, p.priority::smallint as priority,
            pg_catalog.row_number() over (order by p.priority desc, q.turn) as place

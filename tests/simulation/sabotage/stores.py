@@ -70,7 +70,7 @@ def group_without_key_lock() -> Planted:
 
 def dead_go_on_leasing() -> Planted:
     """A worker does not ask whether it has been declared dead before it leases."""
-    return patch.object(MemoryTransaction, "is_alive", always(True))
+    return patch.object(Session, "is_alive", always(True))
 
 
 def enqueue_beside_the_transaction() -> Planted:
