@@ -4,6 +4,7 @@ A key is passed over longer each time, up to a second.  One that has been refuse
 producers that overlap without a gap: before it is tried again, waiting for a quiet instant is worth
 a transaction of its own, and up to the number that it found there the order of the key is settled.
 A wait in vain has met a long transaction, which another wait would not shorten: it comes later.
+The jobs that others come after are passed over the same way, and never waited for.
 
 Instants are those of the database.
 """

@@ -122,10 +122,12 @@ class Leasebook(Peer):
 
     def claim_milliseconds(self, times: int) -> list[float]:
         """How long the worker's claim of a batch takes, each rolled back."""
+        from leasebook.infra.enrolment import Enrolment
         from leasebook.infra.ports import Claim
 
-        wanted = Claim(("default",), ("fetch",), self.batch, 1)
-        store = self._jobs().book.store()
+        store, worker = self._jobs().book.store(), "bench#claims"
+        store.enroll(Enrolment(worker, "bench", "", 0, self.batch, ("default",), "", ("fetch",)))
+        wanted = Claim(("default",), ("fetch",), self.batch, 1, worker=worker)
         taken: list[float] = []
         for _ in range(times):
             try:
@@ -137,6 +139,7 @@ class Leasebook(Peer):
                     raise _RolledBack
             except _RolledBack:
                 pass
+        store.leave(worker)
         store.close()
         return taken
 

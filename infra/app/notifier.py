@@ -17,8 +17,6 @@ polling finds the jobs.
 
 from __future__ import annotations
 
-import atexit
-import os
 import threading
 import time
 import weakref
@@ -26,6 +24,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from .logs import Logger
+from .notifiers import CLOSE_SECONDS, enrol, wait_for
 
 log = Logger("leasebook.notifier")
 
@@ -46,8 +45,6 @@ QUIET_SHARE, QUIET_SECONDS_MAX = 10.0, 0.05
 PAUSE_SECONDS = 1.0
 #: More transactions of a kind than this are not watched; the oldest are forgotten first.
 PENDING_MAX = 10_000
-#: Closing waits so long for what was committed last.
-CLOSE_SECONDS = 0.5
 NEVER = float("inf")
 
 
@@ -85,7 +82,7 @@ class Notifier:
         self._connect = connect
         self._lines = lines
         self._start_anew()
-        _ALL.add(self)
+        enrol(self)
 
     def _start_anew(self) -> None:
         self._changed = threading.Condition()
@@ -172,13 +169,19 @@ class Notifier:
         return [*self._over, *self._unseen, *self._open.values()]
 
     def close(self, seconds: float = CLOSE_SECONDS) -> None:
-        """Ring for what has committed by now, waiting at most so long, and stop."""
+        """Ring for what has committed by now, waiting at most so long, and stop.
+
+        Who closes it again does not wait again.
+        """
+        wait_for([self.end()], seconds)
+
+    def end(self) -> threading.Thread | None:
+        """Begin to close; what there is to wait for."""
         with self._changed:
+            thread = None if self._closing else self._thread
             self._closing = True
-            thread = self._thread
             self._changed.notify_all()
-        if thread is not None and thread is not threading.current_thread():
-            thread.join(seconds)
+        return thread
 
     def after_fork(self) -> None:
         """In a child: the thread is gone and the connection is the parent's, so begin anew."""
@@ -209,8 +212,7 @@ class Notifier:
                 self._asleep_until = self._look_at
                 self._changed.wait(None if self._look_at == NEVER else self._look_at - now)
             # From here to the next sleep nobody needs to wake it.
-            self._asleep_until, self._look_at = 0.0, NEVER
-            self._ask_at = NEVER
+            self._asleep_until = 0.0
             if self._closing and not self._pending:
                 self._thread = None
                 return False
@@ -230,12 +232,13 @@ class Notifier:
 
     def _ask(self, commits: Commits) -> None:
         with self._changed:
-            over, xids = frozenset(self._over), self._pending
+            over, xids, closing = frozenset(self._over), self._pending, self._closing
+            self._look_at = self._ask_at = NEVER
         began = time.monotonic()
         committed, forgotten = commits.ring_for(xids)
         now = time.monotonic()
         with self._changed:
-            if self._closing:
+            if closing:
                 self._forget_all()
             done = {*committed, *forgotten}
             # What looked over when it was asked about, and is not, cannot be seen.
@@ -278,22 +281,3 @@ class Notifier:
 
 def _forget_oldest(pending: dict[Any, Any]) -> None:
     del pending[next(iter(pending))]
-
-
-_ALL: weakref.WeakSet[Notifier] = weakref.WeakSet()
-
-
-def _after_fork() -> None:
-    for notifier in tuple(_ALL):
-        notifier.after_fork()
-
-
-def _at_exit() -> None:
-    """A program that ends after its last commit rings for it; all of its books in one time."""
-    until = time.monotonic() + CLOSE_SECONDS
-    for notifier in tuple(_ALL):
-        notifier.close(max(0.0, until - time.monotonic()))
-
-
-os.register_at_fork(after_in_child=_after_fork)
-atexit.register(_at_exit)

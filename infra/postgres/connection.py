@@ -147,7 +147,7 @@ class Link:
         """Commit.  Raises StoreUnavailable when the server answers that it rolled back instead."""
         connection = self._unspoiled()
         with sorted_errors():
-            answer = connection.execute(b"commit").statusmessage
+            answer = connection.execute(b"commit", prepare=False).statusmessage
         if answer != "COMMIT":
             raise StoreUnavailable(f"the server answered the commit with {answer}")
 

@@ -1,7 +1,8 @@
 """The worker's only transaction: append what finished, collect, pick, decide, lease, commit.
 
-Only the first step may wait for a row.  Nothing here reads a clock or a queue of its own: the
-caller brings what finished and how many slots are free, and the simulator calls the same code.
+Only the first step may wait for a job's row, and a claim for who buries this worker.  Nothing here
+reads a clock or a queue of its own: the caller brings what finished and how many slots are free,
+and the simulator calls the same code.
 """
 
 from __future__ import annotations
@@ -138,6 +139,9 @@ class Ticker:
         log_locked([each.job for each in locked if each.job.id not in self._locked])
         self._wary = self._locked = frozenset(each.job.id for each in locked)
         self._owed = ticked.owed
+        if ticked.buried:
+            # Nothing was given to it, and so nothing was seen.
+            self._floor = self._base = None
         return ticked
 
     def _settle_a_key(self) -> None:
@@ -164,8 +168,8 @@ class Ticker:
             leased, ended, more = self._lease(tx, ask)
             further = go_on(tx) if ended else Freed()
             freed = Freed(freed.changes + further.changes, freed.owed + further.owed)
-            # Who is given something lives.
-            buried = not (leased or ended or tx.is_alive(self.worker))
+            # Who is given something lives; nobody is buried between two questions.
+            buried = not (leased or ended or reconcile or tx.is_alive(self.worker))
         self._at = tx.at
         return Ticked(
             leased, settled, ended, tuple(ask.running) if buried else lost, collected,
@@ -215,7 +219,7 @@ class Ticker:
         since = None if ask.full_sweep else self._floor
         seen: list[Job] = []
         took: list[Change] = []
-        passed, full, limit, slots = False, False, ask.slots, ask.slots
+        passed, full, limit, slots, began = False, False, ask.slots, ask.slots, tx.at
         for _ in range(ROUNDS_MAX):
             without, after = self.keys.keys(tx.at), self.parents.keys(tx.at)
             wanted = Claim(queues, self.names, limit, suspects, since, without, after, self.worker)
@@ -231,7 +235,8 @@ class Ticker:
             if slots <= 0 or not full or not (lined.waits or lined.passed):
                 break
             limit = max(limit, READ_ON_JOBS)
-        more = self._move_floor(tx.at, since, seen, full=full and not passed)
+        # What was committed since may have been missed, however long the claim waited for a lock.
+        more = self._move_floor(began, since, seen, full=full and not passed)
         leased = tuple(each.after for each in took if each.after.state is State.LEASED)
         ended = tuple(each for each in took if each.after.state in ENDED)
         return leased, ended, more or (full and len(leased) < len(seen) and not passed)

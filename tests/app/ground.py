@@ -189,3 +189,9 @@ def _done(result: Any, undo: bool) -> Any:
 async def settled(answer: Any) -> Any:
     """The answer itself, or what comes of awaiting it."""
     return await answer if inspect.isawaitable(answer) else answer
+
+
+def pending(app: App) -> int:
+    """How many transactions the book's notifier watches."""
+    notifier: Any = vars(app.book)["_notifier"]
+    return 0 if notifier is None else notifier.pending

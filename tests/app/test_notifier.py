@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
@@ -11,7 +12,14 @@ import pytest
 from attrs import define, field
 
 from leasebook.infra.app import notifier as notifier_module
-from leasebook.infra.app.notifier import AGAIN, LOOKS_SECONDS, QUIET_SECONDS, Notifier
+from leasebook.infra.app.notifier import (
+    AGAIN,
+    LOOKS_SECONDS,
+    NEVER,
+    QUIET_SECONDS,
+    Notifier,
+)
+from leasebook.infra.app.notifiers import close_all
 from tests.support.servers import wait_until
 
 #: Long enough for every wait of a watched transaction to have passed several times.
@@ -229,6 +237,69 @@ def test_closing_rings_for_what_has_committed_by_then() -> None:
         assert database.closed
         notifier.watch(2, line)
         assert notifier.pending == 0
+
+
+def test_closing_rings_for_what_commits_while_it_is_asked() -> None:
+    """Neither the next transaction nor the one asked about too early is forgotten."""
+    early, next_one = Line(is_over=True), Line()
+    with notifying() as (notifier, database):
+        asked, answered = threading.Event(), threading.Event()
+
+        def meanwhile() -> None:
+            database.meanwhile = None
+            asked.set()
+            assert answered.wait(30.0)
+
+        database.meanwhile = meanwhile
+        notifier.watch(1, early)
+        assert asked.wait(30.0)
+        database.committed |= {1, 2}
+        notifier.watch(2, next_one)
+        closing = threading.Thread(target=notifier.close, args=(30.0,))
+        closing.start()
+        wait_until(lambda: vars(notifier)["_closing"], "closing")
+        answered.set()
+        closing.join()
+        assert database.rings == 1
+        assert [set(xids) for xids in database.asked] == [{1}, {1, 2}]
+
+
+def test_who_closes_again_does_not_wait_again() -> None:
+    with notifying() as (notifier, database):
+        answered = threading.Event()
+        database.meanwhile = lambda: assert_true(answered.wait(30.0))
+        notifier.watch(1, Line(is_over=True))
+        wait_until(lambda: database.asked, "a question without an answer")
+        notifier.close(0.0)
+        notifier.close(30.0)
+        close_all()
+        answered.set()
+
+
+def test_what_comes_while_it_connects_is_asked_about_once() -> None:
+    connecting, connected = threading.Event(), threading.Event()
+    database = FakeDatabase(committed={1, 2})
+
+    def connect() -> FakeDatabase:
+        connecting.set()
+        assert connected.wait(30.0)
+        return database
+
+    notifier = Notifier(connect, database)
+    try:
+        notifier.watch(1, Line(is_over=True))
+        assert connecting.wait(30.0)
+        notifier.watch(2, Line(is_over=True))
+        connected.set()
+        wait_until(lambda: notifier.pending == 0, "both told of")
+        assert vars(notifier)["_look_at"] == vars(notifier)["_ask_at"] == NEVER, "for nothing"
+    finally:
+        notifier.close()
+    assert [set(xids) for xids in database.asked] == [{1, 2}]
+
+
+def assert_true(value: bool) -> None:
+    assert value
 
 
 def test_without_a_database_it_gives_up_quietly(capfd: pytest.CaptureFixture[str]) -> None:

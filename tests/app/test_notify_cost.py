@@ -22,9 +22,8 @@ from leasebook.infra.postgres.schema.name import Schema
 from leasebook.infra.postgres.wakeup import channel
 from tests.support.servers import wait_until
 
-from .ground import App, PageChanged
+from .ground import App, PageChanged, pending
 from .test_notifier import FakeDatabase, Line
-from .test_ringing import pending
 
 WRITERS = 64
 COMMITS = 10

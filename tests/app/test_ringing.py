@@ -7,7 +7,6 @@ import subprocess
 import sys
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import psycopg
 import pytest
@@ -27,7 +26,7 @@ from leasebook.infra.postgres.schema.name import Schema
 from leasebook.infra.postgres.wakeup import channel
 from tests.support.servers import wait_until
 
-from .ground import App, PageChanged, url_over
+from .ground import App, PageChanged, pending, url_over
 
 #: A program that ends right after its commit.  Its notifier would not look for a long while.
 PROGRAM = """
@@ -66,12 +65,6 @@ def listening(app: App) -> Generator[Wakeup]:
         bell.close()
 
 
-def pending(app: App) -> int:
-    """How many transactions the book's notifier watches."""
-    notifier: Any = vars(app.book)["_notifier"]
-    return 0 if notifier is None else notifier.pending
-
-
 PAGE = PageChanged("a.md")
 
 
@@ -106,7 +99,7 @@ def test_a_program_that_ends_after_its_commit_rings(noisy: App) -> None:
 
 
 def test_a_connection_is_made_before_the_first_question() -> None:
-    """How long that takes says nothing of how slowly the server answers."""
+    """The notifier measures questions, to leave a slow server alone; this would look like one."""
     with pytest.raises(StoreUnavailable):
         PostgresCommits("host=127.0.0.1 port=1", Schema("leasebook"))
 

@@ -39,6 +39,8 @@ select gen_random_uuid(), n, 'default', 5, 'work', '{}', now(), 3, 600, 600, 'ho
   from generate_series(1, 100010) as n;
 insert into leasebook.group_inbox (queue, name, group_key, subject, item, spec)
 select 'default', 'work', 'k' || n, 'item ' || n, '1', '{}' from generate_series(1, 20000) as n;
+insert into leasebook.workers (id, name, host, pid, capacity, queues, code_version)
+values ('w1', 'w1', 'here', 1, 10, '{}', '');
 """
 FILL_DONE = """
 insert into leasebook.job_events (job_id, version, at, kind, data)
@@ -76,6 +78,7 @@ def test_a_claim_reads_what_is_ready_and_is_quick(long_dsn: str) -> None:
         "limit": 500,
         "suspects": 1,
         "format": 1,
+        "worker": "w1",
     }
     with psycopg.connect(long_dsn) as connection:
         connection.execute(frame.begin(Settings()).split(";", 1)[1].encode())
@@ -83,7 +86,7 @@ def test_a_claim_reads_what_is_ready_and_is_quick(long_dsn: str) -> None:
     assert not [scan for scan in read if scan.kind == "Seq Scan"]
     assert sum(scan.read for scan in read if scan.table == "jobs") <= 20
     store = PostgresStore(long_dsn)
-    claim = Claim(("default",), ("work",), 500, 1)
+    claim = Claim(("default",), ("work",), 500, 1, worker="w1")
     took: list[float] = []
     for _ in range(CLAIMS):
         with store.transaction() as transaction:

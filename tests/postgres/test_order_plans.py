@@ -58,6 +58,9 @@ select id, 1, now(), 'enqueued.v1', now(), '{{}}' from made order by n;
 insert into "leasebook"."group_inbox" (queue, name, group_key, item, spec, ordering_key, sequence)
 select 'default', 'work', 'deep', '1', '{{}}', 'deep', 1000000 + n
   from generate_series(1, 1000) as n;
+
+insert into "leasebook"."workers" (id, name, host, pid, capacity, queues, code_version)
+values ('w1', 'w1', 'here', 1, 10, '{{}}', '');
 """
 
 
@@ -164,9 +167,10 @@ def test_a_claim_beside_a_key_passes_its_due_jobs_once(database: str) -> None:
         "without": texts(["deep"]),
         "parents": "{}",
         "format": FORMAT,
+        "worker": "w1",
     }
     with begun(database) as connection:
         found = scans(connection, pick.claim_others(SCHEMA), params)
         rows = connection.execute(pick.claim_others(SCHEMA).encode(), params).fetchall()
     assert len(rows) == 10
-    assert_reads(found, jobs_claim=DEEP // 2 + 10, jobs_suspect=0, jobs_pkey=0)
+    assert_reads(found, jobs_claim=DEEP // 2 + 10, jobs_suspect=0, jobs_pkey=0, workers_pkey=1)

@@ -60,6 +60,8 @@ select 'default', 'work', 'key ' || 302001 + n % 200, '1', '{}'
 
 
 FILL_EVENTS = """
+insert into "leasebook"."workers" (id, name, host, pid, capacity, queues, code_version)
+values ('w1', 'w1', 'here', 1, 10, '{}', '');
 insert into "leasebook"."job_events" (job_id, version, at, kind, due_at, data)
 select id, 1, now(), 'enqueued.v1', now(), '{}' from made order by n;
 """
@@ -133,6 +135,7 @@ def claim_params(limit: int) -> dict[str, object]:
         "limit": limit,
         "suspects": 1,
         "format": 1,
+        "worker": "w1",
     }
 
 
@@ -141,8 +144,8 @@ def test_claim_reads_what_it_takes(database: str, limit: int) -> None:
     with begun(database) as connection:
         found = scans(connection, pick.claim(SCHEMA), claim_params(limit))
         among = scans(connection, pick.claim_among(SCHEMA), claim_params(limit))
-    assert_reads(found, jobs_claim=limit, jobs_suspect=1)
-    assert_reads(among, jobs_claim=limit, jobs_suspect=1, jobs_pkey=1)
+    assert_reads(found, jobs_claim=limit, jobs_suspect=1, workers_pkey=1)
+    assert_reads(among, jobs_claim=limit, jobs_suspect=1, jobs_pkey=1, workers_pkey=1)
 
 
 def test_claim_steps_over_what_others_hold(database: str) -> None:
@@ -152,14 +155,14 @@ def test_claim_steps_over_what_others_hold(database: str) -> None:
         second = connection.execute(pick.claim(SCHEMA).encode(), claim_params(500)).fetchall()
     # The row without a time is of the suspect, which nobody has locked.
     assert len({row[1] for row in first + second if row[0] is not None}) == 1000
-    assert_reads(found, jobs_claim=1000, jobs_suspect=1)
+    assert_reads(found, jobs_claim=1000, jobs_suspect=1, workers_pkey=1)
 
 
 def test_claim_with_nothing_due_reads_no_delayed_row(database: str) -> None:
     with begun(database) as connection:
         params = {**claim_params(500), "since": "now", "suspects": 0}
         found = scans(connection, pick.claim(SCHEMA), params)
-    assert_reads(found, jobs_claim=0, jobs_suspect=0)
+    assert_reads(found, jobs_claim=0, jobs_suspect=0, workers_pkey=1)
 
 
 def test_outlook_reads_one_row_of_each_kind(database: str) -> None:

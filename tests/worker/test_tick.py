@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -255,6 +256,39 @@ def test_a_buried_worker_loses_what_it_runs_and_leases_nothing(store: Store) -> 
     one.worker = "w1 again"
     ticker(store, one.worker)
     assert len(tick(one, slots=5).leased) == 3
+
+
+def test_what_a_dead_worker_did_not_see_its_next_life_sees(store: Store) -> None:
+    """The dead one is given nothing; that says nothing of what is due."""
+    one = ticker(store)
+    one.crowded = True
+    due(store, 3)
+    assert not Heart(store, W2, SETTINGS).bury(W1)
+    assert tick(one, slots=5).buried
+    one.worker = "w1 again"
+    ticker(store, one.worker)
+    assert len(tick(one, slots=5).leased) == 3
+
+
+def test_a_tick_asks_once_whether_its_worker_lives(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, asked = ticker(store), list[str]()
+    with store.transaction() as transaction:
+        kind: Any = type(transaction)
+    is_alive: Any = kind.is_alive
+
+    def counted(self: Any, worker: str) -> bool:
+        asked.append(worker)
+        return bool(is_alive(self, worker))
+
+    monkeypatch.setattr(kind, "is_alive", counted)
+    tick(one, slots=5)
+    tick(one, slots=5, reconcile=True)
+    assert len(asked) == 2
+    due(store, 1)
+    assert tick(one, slots=5).leased
+    assert len(asked) == 2, "who is given something lives"
 
 
 def test_suspects_start_one_at_a_time_beside_innocents(store: Store) -> None:
