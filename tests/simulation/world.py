@@ -23,7 +23,7 @@ from leasebook.infra.memory import MemoryDatabase
 
 from .doubles import VirtualLoop, virtual_time
 from .handlers import Script
-from .judge import judge, judge_log
+from .judge import judge, judge_midway
 from .line import is_over
 from .producers import Batch, Producer, a_group
 from .profile import Profile
@@ -125,7 +125,7 @@ class World:
         scheduler, until = self.scheduler, self.chance.uniform(*SAFETY_SECONDS)
         scheduler.after(until, lambda: None)
         scheduler.run(lambda: scheduler.now >= until, 1e9)
-        self.early = judge_log(self)
+        self.early = judge_midway(self)
         self._calm()
         scheduler.run(self._ended, scheduler.now + LIVENESS_SECONDS)
 
