@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from datetime import datetime, timedelta
-from functools import partial
 from uuid import UUID
 
 from attrs import define, evolve, field, frozen
@@ -93,7 +92,7 @@ class Ticker:
     new_id: Callable[[], UUID]
     crowded: bool = False
     keys: Passing[str] = field(factory=Passing[str])
-    parents: Passing[UUID] = field(factory=partial(Passing[UUID], waits=False))
+    parents: Passing[UUID] = field(factory=Passing[UUID])
     _doubt: bool = False
     _floor: datetime | None = None
     _base: datetime | None = None

@@ -66,24 +66,49 @@ def test_a_key_that_is_settled_is_tried_at_once() -> None:
     keys = Passing[str]()
     for now in (0.0, 0.5, 1.0):
         keys.refused(["k"], at(now))
-    assert keys.keys(at(3.0)) == ("k",), "not before its producers were waited for"
-    assert keys.impatient(at(3.0)) == ("k", 0.2)
-    keys.waited("k", 7, at(3.0))
-    assert keys.keys(at(3.0)) == ()
+    assert keys.keys(at(1.05)) == ("k",), "it was refused just now"
+    assert keys.impatient(at(1.05)) == ("k", 0.2)
+    keys.waited("k", 7, at(1.05))
+    assert keys.keys(at(1.05)) == ()
     assert keys.settled == {"k": 7}
-    assert keys.impatient(at(3.0)) is None
 
 
-def test_where_nobody_is_waited_for_it_is_tried_on_and_on() -> None:
-    """A worker that was busy for a while had left the followers of a parent alone for ever."""
-    parents = Passing[str](waits=False)
+def test_a_key_that_others_have_served_is_waited_for_once() -> None:
+    keys = Passing[str]()
+    keys.refused(["k"], at(0))
+    assert keys.impatient(at(5)) == ("k", 0.2)
+    keys.waited("k", 7, at(5))
+    assert keys.impatient(at(500)) is None
+
+
+def test_what_is_passed_over_is_tried_on_and_on() -> None:
+    """A worker that was busy for a while had left it alone, for ever where nobody is waited for."""
+    parents = Passing[str]()
     parents.refused(["p"], at(0.0))
     assert parents.keys(at(0.0)) == ("p",)
     assert parents.keys(at(5.0)) == ()
     for now in range(5, 60):
         parents.refused(["p"], at(now))
-        assert parents.impatient(at(now)) is None
-    assert parents.keys(at(60.0)) == ()
+        assert parents.keys(at(now)) == ("p",)
+        assert parents.keys(at(now + PASS_SECONDS_MAX)) == ()
+
+
+def test_a_key_whose_producers_have_ended_waits_for_no_other() -> None:
+    """Others whose producers stay are waited for in vain meanwhile, and for a tenth of the time."""
+    keys, others = Passing[str](), [f"x{number}" for number in range(8)]
+    now, began, ended = 0.0, 20.0, 22.0
+    while now < 60.0:
+        if (wanted := keys.impatient(at(now))) is not None:
+            keys.waited(wanted[0], None, at(now))
+            now += wanted[1]
+        passed = keys.keys(at(now))
+        keys.refused([name for name in others if name not in passed], at(now))
+        if now >= began and "c" not in passed:
+            if now >= ended:
+                break
+            keys.refused(["c"], at(now))
+        now += 0.05
+    assert now <= ended + PASS_SECONDS_MAX + PATIENCE_SECONDS_MAX + 0.1
 
 
 def test_patience_grows_and_is_bounded() -> None:

@@ -124,7 +124,7 @@ def test_many_who_come_after_one_job_hold_up_nobody(database_dsn: str, one: Tick
     put(database_dsn, *(new_spec(10 + n, after=job_id(1)) for n in range(40)), new_spec(99))
     with held(database_dsn, job_id(1)):
         assert started(tick(one, slots=5)) == ids(99)
-    one.parents = Passing[UUID](waits=False)  # Whom it had to pass over it tries again at once.
+    one.parents = Passing[UUID]()  # Whom it had to pass over it tries again at once.
     assert len(tick(one, ended(parent), slots=5).leased) == 5
 
 
