@@ -153,11 +153,11 @@ def _options() -> argparse.Namespace:
     )
     choices = ", ".join(MEASURES)
     parser.add_argument("measures", nargs="*", metavar="MEASURE", help=f"some of {choices}")
-    parser.add_argument("--rounds", type=int, help="rounds of each measure")
+    parser.add_argument("--rounds", type=_count, help="rounds of each measure")
     parser.add_argument("--queues", help="comma-separated, or all")
     parser.add_argument("--size", choices=SIZES, help="how much (usual; full with --record)")
-    parser.add_argument("--jobs", type=int, help="jobs in a drain, instead of the size's")
-    parser.add_argument("--minutes", type=float, help="how long the old snapshot is held")
+    parser.add_argument("--jobs", type=_count, help="jobs in a drain, instead of the size's")
+    parser.add_argument("--minutes", type=_minutes, help="how long the old snapshot is held")
     parser.add_argument(
         "--quiet", type=float, help="seconds to wait for quiet (5; 20 for the record and the guard)"
     )
@@ -174,10 +174,23 @@ def _options() -> argparse.Namespace:
             parser.error(f"there is no measure {name!r}; choose from {choices}")
     try:
         asked = EVERY if options.queues == "all" else (options.queues or "").split(",")
-        options.queues = options.queues and [Spec.parse(each) for each in asked]
+        options.queues = options.queues and [Spec.parse(each) for each in dict.fromkeys(asked)]
     except ValueError as error:
         parser.error(str(error))
     return options
+
+
+def _count(text: str) -> int:
+    if not (text.isdecimal() and int(text)):
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 1")
+    return int(text)
+
+
+def _minutes(text: str) -> float:
+    minutes = float(text)
+    if not 0.0 < minutes < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text!r} is no time; give minutes, more than 0")
+    return minutes
 
 
 def _size(options: argparse.Namespace) -> Size:

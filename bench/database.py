@@ -58,7 +58,10 @@ class Server:
 
     def __init__(self, dsn: str) -> None:
         self._dsn = dsn
-        self._admin = psycopg.connect(dsn, autocommit=True)
+        try:
+            self._admin = psycopg.connect(dsn, autocommit=True)
+        except psycopg.OperationalError as error:
+            raise SystemExit(f"make bench: no server answers: {error}") from None
         if not self._answer("select pg_try_advisory_lock(hashtext(%s))", PREFIX):
             raise SystemExit("another bench is measuring on this server; wait until it is done")
         self.postmaster = postmaster_of(self._admin.info.backend_pid)

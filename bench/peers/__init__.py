@@ -83,6 +83,8 @@ class Spec:
         path = Path(checkout).resolve() if at else None
         if path is not None and not (path / "domain").is_dir():
             raise ValueError(f"{checkout!r} is no checkout of leasebook")
+        if batch and not (batch.isdecimal() and int(batch)):
+            raise ValueError(f"{batch!r} in {text!r} is no batch: give a whole number from 1")
         return cls(text, name, int(batch) if batch else KINDS[name].batch, path)
 
     @property

@@ -24,7 +24,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from .logs import Logger
-from .notifiers import CLOSE_SECONDS, enrol, wait_for
+from .notifiers import CLOSE_SECONDS, at_work, enrol, wait_for
 
 log = Logger("leasebook.notifier")
 
@@ -147,6 +147,7 @@ class Notifier:
 
     def _start(self) -> None:
         self._thread = threading.Thread(target=self._serve, name="leasebook-notifier", daemon=True)
+        at_work()
         try:
             self._thread.start()
         except RuntimeError:

@@ -1,13 +1,15 @@
 """All notifiers of a process: a child begins with none at work, and a program that ends rings.
 
-A program that ends after its last commit rings for it before it is gone.  One that is killed, or
-leaves by ``os._exit`` as the children of multiprocessing do, leaves that to polling.
+A program that ends after its last commit rings for it before it is gone.  Children of
+multiprocessing leave by ``os._exit``, and run finalizers of their own before that.  One that is
+killed, or leaves that way by itself, leaves its last commit to polling.
 """
 
 from __future__ import annotations
 
 import atexit
 import os
+import sys
 import time
 import weakref
 from collections.abc import Iterable
@@ -31,11 +33,26 @@ class Member(Protocol):
 
 
 _ALL: weakref.WeakSet[Member] = weakref.WeakSet()
+#: The child of multiprocessing that runs ``close_all`` before it leaves.
+_finalized: int | None = None
 
 
 def enrol(notifier: Member) -> None:
     """Take care of one for as long as it lives."""
     _ALL.add(notifier)
+
+
+def at_work() -> None:
+    """A notifier of this process begins to work."""
+    global _finalized
+    # Who is a child of it has loaded it.
+    if os.getpid() != _finalized and "multiprocessing.process" in sys.modules:
+        from multiprocessing import parent_process
+        from multiprocessing.util import Finalize
+
+        if parent_process() is not None:
+            _finalized = os.getpid()
+            Finalize(None, close_all, exitpriority=0)
 
 
 def close_all() -> None:

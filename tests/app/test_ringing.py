@@ -30,7 +30,8 @@ from .ground import App, PageChanged, pending, url_over
 
 #: A program that ends right after its commit.  Its notifier would not look for a long while.
 PROGRAM = """
-import sys
+import multiprocessing, sys
+from concurrent.futures import ProcessPoolExecutor
 import psycopg
 from leasebook import Book
 from leasebook.infra.app import notifier
@@ -41,8 +42,19 @@ book = Book(sys.argv[1])
 @book.job
 def work(number: int) -> None: ...
 
-with psycopg.connect(sys.argv[1]) as connection:
-    work.enqueue(connection, 1)
+def enqueue() -> None:
+    with psycopg.connect(sys.argv[1]) as connection:
+        work.enqueue(connection, 1)
+
+if sys.argv[2] == "itself":
+    enqueue()
+elif sys.argv[2] == "a process":
+    child = multiprocessing.get_context("fork").Process(target=enqueue)
+    child.start()
+    child.join()
+else:
+    with ProcessPoolExecutor(1, multiprocessing.get_context("fork")) as pool:
+        pool.submit(enqueue).result()
 """
 
 
@@ -91,10 +103,11 @@ def test_a_rollback_rings_nobody(noisy: App) -> None:
         assert not bell.wait(0.0)
 
 
-def test_a_program_that_ends_after_its_commit_rings(noisy: App) -> None:
+@pytest.mark.parametrize("who", ["itself", "a process", "a pool"])
+def test_a_program_that_ends_after_its_commit_rings(noisy: App, who: str) -> None:
     """Its thread ends with it; what it has committed is not left to polling."""
     with listening(noisy) as bell:
-        subprocess.run([sys.executable, "-c", PROGRAM, noisy.dsn], check=True, timeout=60)
+        subprocess.run([sys.executable, "-c", PROGRAM, noisy.dsn, who], check=True, timeout=60)
         assert bell.wait(30.0)
 
 
