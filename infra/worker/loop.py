@@ -134,7 +134,7 @@ class TickLoop:
             self._tick(slots if hungry else 0, collect, reconcile, now)
         elif reconcile:
             self._reconcile(now)
-        elif now >= self._look_at:
+        elif not self._more and now >= self._look_at:
             self._look(now)
         else:
             self.bell.wait(self._patience(now))
@@ -218,9 +218,8 @@ class TickLoop:
         # First what was lost: the same tick may have leased the same job anew.
         for job in ticked.lost:
             self.running.pop(job.id, None)
-        for job in ticked.leased:
-            self.running[job.id] = job
         if ticked.leased:
+            self.running.update((job.id, job) for job in ticked.leased)
             self.executor.start(ticked.leased)
         if ticked.lost:
             log.warning("leases lost", runs=len(ticked.lost))
@@ -281,7 +280,7 @@ class TickLoop:
 
     def _patience(self, now: float) -> float:
         until = min(
-            self._look_at,
+            float("inf") if self._more else self._look_at,  # What is due is known then.
             self._looked_at + self.settings.poll,
             self._reconciled_at + self.settings.heartbeat,
             self.settling.due_at,

@@ -279,6 +279,26 @@ def test_a_worker_without_jobs_asks_one_question_at_a_time(database: MemoryDatab
         assert {*questions} == {"begin", "outlook", "is_idle", "commit", "committed"}
 
 
+@pytest.mark.case("C23")
+def test_a_full_worker_that_knows_of_more_looks_no_oftener_than_it_polls(
+    database: MemoryDatabase,
+) -> None:
+    """A look is dear while an old snapshot keeps vacuum away, and would tell nothing new."""
+    questions: list[str] = []
+    with Turning(database, evolve(QUICK, poll=60.0, concurrency=1)) as turning:
+        turning.hands.finish = False
+        due(turning.store, 5)
+        turning.bell.ring()
+        eventually(lambda: len(turning.hands.started) == 1, "one runs")
+        database.on_step(questions.append)
+        turning.bell.put(Report(turning.hands.started[0], Succeeded()))
+        eventually(lambda: len(turning.hands.started) == 2, "the next one runs")
+        eventually(lambda: questions.count("leased_by") > 2, "several heartbeats pass")
+        assert "outlook" not in questions
+        turning.loop.stop()
+        turning.bell.put(Report(turning.hands.started[1], Succeeded()))
+
+
 def test_a_worker_without_jobs_lets_go_on_who_still_waits(database: MemoryDatabase) -> None:
     """Somebody held a row when its job was to go on, and nothing else is due."""
     questions: list[str] = []
