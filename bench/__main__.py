@@ -7,6 +7,7 @@ import json
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -187,10 +188,10 @@ def _count(text: str) -> int:
 
 
 def _minutes(text: str) -> float:
-    minutes = float(text)
-    if not 0.0 < minutes < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text!r} is no time; give minutes, more than 0")
-    return minutes
+    with suppress(ValueError):
+        if 0.0 < (minutes := float(text)) < float("inf"):
+            return minutes
+    raise argparse.ArgumentTypeError(f"{text!r} is no time; give minutes, more than 0")
 
 
 def _size(options: argparse.Namespace) -> Size:

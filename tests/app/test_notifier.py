@@ -12,13 +12,7 @@ import pytest
 from attrs import define, field
 
 from leasebook.infra.app import notifier as notifier_module
-from leasebook.infra.app.notifier import (
-    AGAIN,
-    LOOKS_SECONDS,
-    NEVER,
-    QUIET_SECONDS,
-    Notifier,
-)
+from leasebook.infra.app.notifier import AGAIN, LOOKS_SECONDS, NEVER, QUIET_SECONDS, Notifier
 from leasebook.infra.app.notifiers import close_all
 from tests.support.servers import wait_until
 
@@ -267,7 +261,11 @@ def test_closing_rings_for_what_commits_while_it_is_asked() -> None:
 def test_who_closes_again_does_not_wait_again() -> None:
     with notifying() as (notifier, database):
         answered = threading.Event()
-        database.meanwhile = lambda: assert_true(answered.wait(30.0))
+
+        def meanwhile() -> None:
+            assert answered.wait(30.0)
+
+        database.meanwhile = meanwhile
         notifier.watch(1, Line(is_over=True))
         wait_until(lambda: database.asked, "a question without an answer")
         notifier.close(0.0)
@@ -296,10 +294,6 @@ def test_what_comes_while_it_connects_is_asked_about_once() -> None:
     finally:
         notifier.close()
     assert [set(xids) for xids in database.asked] == [{1, 2}]
-
-
-def assert_true(value: bool) -> None:
-    assert value
 
 
 def test_without_a_database_it_gives_up_quietly(capfd: pytest.CaptureFixture[str]) -> None:

@@ -17,6 +17,7 @@ import bench.__main__ as program
         ("drain --rounds -1", "'-1' is no whole number from 1"),
         ("drain --jobs 0", "'0' is no whole number from 1"),
         ("snapshot --minutes 0", "'0' is no time"),
+        ("snapshot --minutes ten", "'ten' is no time"),
         ("drain --queues leasebook:x", "'x' in 'leasebook:x' is no batch"),
         ("drain --queues leasebook:0", "'0' in 'leasebook:0' is no batch"),
         ("drain --queues lease", "'lease' is no queue"),

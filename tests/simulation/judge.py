@@ -45,7 +45,7 @@ UNDER_WAY_SECONDS_MAX = 0.25
 
 def judge(world: World) -> list[str]:
     """Everything that is wrong with the world as it is now, one line each."""
-    findings = judge_log(world)
+    findings = [str(violation) for violation in _violations(world)]
     log = MemoryLog(world.database)
     streams: Streams = {job_id: list(log.stream(job_id)) for job_id in log.job_ids()}
     runs: Runs = defaultdict(list)
@@ -57,13 +57,8 @@ def judge(world: World) -> list[str]:
     return findings
 
 
-def judge_log(world: World) -> list[str]:
-    """What the one checker says of the log and the rows."""
-    return [str(violation) for violation in _violations(world)]
-
-
 def judge_midway(world: World) -> list[str]:
-    """The same in the middle, when those whom somebody has locked may still be owed their leave.
+    """The log in the middle, when those whom somebody has locked may still be owed their leave.
 
     Who ends a job waits for nobody: whom it cannot reach goes on later, or, when its worker dies of
     that, once somebody looks after those who wait for nobody.
@@ -78,6 +73,7 @@ def judge_midway(world: World) -> list[str]:
 
 
 def _violations(world: World) -> Iterator[Violation]:
+    """What the one checker says of the log and the rows."""
     log = MemoryLog(world.database)
     everything = (each for job_id in log.job_ids() for each in log.stream(job_id))
     rows = {
