@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 # from an import below, `from leasebook.infra.app import Book`; tests/test_face.py compares them.
 _LAZY: dict[str, str] = {
     "AI_STEPS": "leasebook.domain",
+    "Autocommit": "leasebook.infra.caller_ports",
     "Book": "leasebook.infra.app",
     "Effect": "leasebook.infra.app",
     "EffectRefused": "leasebook.domain",
@@ -42,6 +43,7 @@ __all__ = [
     "AI_STEPS",
     "PRODUCT_EVENTS",
     "WORKFLOW_ACTIONS",
+    "Autocommit",
     "Book",
     "Effect",
     "EffectRefused",
@@ -95,7 +97,7 @@ if TYPE_CHECKING:
         Run,
         Snooze,
     )
-    from leasebook.infra.caller_ports import Receipt
+    from leasebook.infra.caller_ports import Autocommit, Receipt
     from leasebook.infra.postgres.caller_errors import (
         NoTransaction,
     )

@@ -5,16 +5,18 @@ The answer is one JSON value on the last line of standard output.
 
 from __future__ import annotations
 
+import ctypes
 import json
-import os
 import signal
 import sys
-import threading
 
 from . import counter
 from .peers import Spec
 from .peers.base import Peer
 from .peers.leasebook import Leasebook
+
+#: By ``prctl(2)``: send a signal when the parent has died.
+PR_SET_PDEATHSIG = 1
 
 
 def main(spec: str, operation: str, dsn: str, *numbers: str) -> None:
@@ -53,14 +55,16 @@ def _work(peer: Peer, many: bool) -> None:
     peer.prepare()
     print("ready", flush=True)
     sys.stdin.readline()
-    threading.Thread(target=_end_with_the_bench, daemon=True).start()
+    _end_with_the_bench()
     peer.work(many)
 
 
 def _end_with_the_bench() -> None:
-    """When whoever measures is gone, nobody is left to stop this worker."""
-    os.read(0, 1)
-    os.kill(os.getpid(), signal.SIGTERM)
+    """When whoever measures is gone, nobody is left to stop this worker.
+
+    (A thread that looks for it would be one that a worker does not have.)
+    """
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 if __name__ == "__main__":

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import overload
+from typing import Generic, TypeVar, overload
 from uuid import UUID
 
-from attrs import evolve, frozen
+from attrs import evolve
 
+from ..domain.frozen import frozen
 from ..domain.job import JobSpec
 from ..domain.values import Json, OnConflict
+
+C_co = TypeVar("C_co", covariant=True)
 
 
 @frozen
@@ -57,6 +60,18 @@ class Alike(Sequence[Order]):
             return Alike(self.pattern, self.ids[place], self.args[place], self.head)
         spec = evolve(self.pattern.spec, id=self.ids[place], args=self.args[place])
         return evolve(self.pattern, spec=spec)
+
+
+@frozen
+class Autocommit(Generic[C_co]):
+    """A caller that has nothing else to write: an enqueue has committed when it returns.
+
+    ``connection`` is a caller in autocommit mode with no transaction open: a psycopg connection, or
+    one of SQLAlchemy's whose isolation level is AUTOCOMMIT, or a Session on such.  An enqueue is a
+    transaction by itself, in one message to the server where it is one statement.
+    """
+
+    connection: C_co
 
 
 @frozen

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Generator
+from contextlib import contextmanager
 from importlib import import_module
 from types import MappingProxyType
 from typing import Any, ClassVar
@@ -66,25 +68,21 @@ class Leasebook(Peer):
 
     def single(self, jobs: int) -> float:
         """Each in its own transaction, with a wake-up for the workers."""
-        fetch = self._jobs().fetch
-        with psycopg.connect(self.dsn) as connection:
-
-            def once() -> None:
-                fetch.enqueue(connection, 0)
-                connection.commit()
-
-            return timed(once, jobs)
+        with self._alone() as (fetch, alone):
+            return timed(lambda: fetch.enqueue(alone, 0), jobs)
 
     def paced(self, jobs: int, gap: float) -> None:
         """As ``single``, with the time."""
-        fetch = self._jobs().fetch
-        with psycopg.connect(self.dsn) as connection:
+        with self._alone() as (fetch, alone):
+            on_time(lambda asked: fetch.enqueue(alone, asked), jobs, gap)
 
-            def once(asked: int) -> None:
-                fetch.enqueue(connection, asked)
-                connection.commit()
+    @contextmanager
+    def _alone(self) -> Generator[tuple[Any, Any]]:
+        # Other queues run this module without having leasebook.
+        from leasebook import Autocommit
 
-            on_time(once, jobs, gap)
+        with psycopg.connect(self.dsn, autocommit=True) as connection:
+            yield self._jobs().fetch, Autocommit(connection)
 
     def delayed(self, jobs: int) -> None:
         """Due tomorrow."""

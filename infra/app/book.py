@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, Unpack, ove
 
 from ...domain.errors import InvalidValue
 from ...domain.job import Group
-from ..caller_ports import Order, Receipt
+from ..caller_ports import Autocommit, Order, Receipt
 from ..ports import Log, Store, Wakeup
 from ..postgres.schema.name import DEFAULT, Schema
 from .decorators import GroupDecorator, SingleDecorator, names_in_sight
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from ..postgres.server import ServerLease
     from ..worker.hosted import HostedWorker
     from ..worker.hosting import HostedOptions
-    from .typed import AsyncCaller, SyncCaller
+    from .typed import AsyncProducer, SyncProducer
 
 P = ParamSpec("P")
 
@@ -132,11 +132,11 @@ class Book(Subjects, Upkeep):
 
     @overload
     def enqueue(
-        self, caller: SyncCaller, name: str, args: object = ..., /, **options: Any
+        self, caller: SyncProducer, name: str, args: object = ..., /, **options: Any
     ) -> Receipt: ...
     @overload
     def enqueue(
-        self, caller: AsyncCaller, name: str, args: object = ..., /, **options: Any
+        self, caller: AsyncProducer, name: str, args: object = ..., /, **options: Any
     ) -> Awaitable[Receipt]: ...
     def enqueue(self, caller: Any, name: str, args: object = None, /, **options: Any) -> Any:
         """Write a job of a name that is known only at run time, in the caller's transaction.
@@ -255,7 +255,7 @@ class Book(Subjects, Upkeep):
         if isinstance(receipts, tuple):
             self._watch(caller, receipts)
             return receipts
-        from ..postgres.callers import synchronous
+        from ..postgres.lines import synchronous
 
         # The session of a scope is that of the task which calls; another one may await.
         return self._watched(synchronous(caller), receipts)
@@ -281,7 +281,7 @@ class Book(Subjects, Upkeep):
                     return
                 notifier = self._notifier = self._notifier or self._new_notifier(dsn)
         # All of a call are of one transaction, that of the caller.
-        notifier.watch(receipts[0].xid, caller)
+        notifier.watch(receipts[0].xid, caller, committed=isinstance(caller, Autocommit))
 
     def _known_dsn(self) -> str | None:
         """The DSN if there is one.  A session of the user is no reason to start a server."""
@@ -292,7 +292,7 @@ class Book(Subjects, Upkeep):
         return chosen if chosen is not None or self._server is None else self._server.dsn
 
     def _new_notifier(self, dsn: str) -> Notifier:
-        from ..postgres import callers
+        from ..postgres import lines
         from ..postgres.commits import PostgresCommits
 
-        return Notifier(partial(PostgresCommits, dsn, self._schema), callers)
+        return Notifier(partial(PostgresCommits, dsn, self._schema), lines)

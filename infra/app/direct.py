@@ -44,6 +44,9 @@ def direct(signature: Signature, hints: Mapping[str, Any]) -> Direct | None:
             return None
         places.append((f"{dumps(name)}:", writer))
 
+    if len(places) == 1:
+        return _only(*places[0])
+
     def write(args: tuple[object, ...]) -> Json | None:
         if len(args) != len(places):
             return None
@@ -55,6 +58,16 @@ def direct(signature: Signature, hints: Mapping[str, Any]) -> Direct | None:
             members.append(name + text)
         document = "{" + ",".join(members) + "}"
         return document if len(document) < CHARS_MAX else None
+
+    return write
+
+
+def _only(name: str, writer: Writer) -> Direct:
+    """The same of the only argument, which most handlers have."""
+
+    def write(args: tuple[object, ...]) -> Json | None:
+        text = writer(args[0]) if len(args) == 1 else None
+        return None if text is None or len(text) >= CHARS_MAX else f"{{{name}{text}}}"
 
     return write
 
@@ -97,6 +110,9 @@ def _inside(container: Any, args: tuple[Any, ...], depth: int) -> Writer | None:
 
 def _one_of(writers: dict[type, Writer]) -> Writer:
     """By the exact type: a subclass may mean something else, as an Enum and a bool do."""
+    if len(writers) == 1:
+        ((kind, only),) = writers.items()
+        return lambda value: only(value) if type(value) is kind else None
 
     def write(value: object) -> Json | None:
         writer = writers.get(type(value))

@@ -98,14 +98,20 @@ class Notifier:
         self._look_at = self._ask_at = self._asleep_until = NEVER
         self._paused_until = self._quiet_until = 0.0
 
-    def watch(self, xid: int, caller: object) -> None:
-        """Ring when this transaction of ``caller`` commits.  Returns at once and raises nothing."""
-        line = self._line_of(caller)
+    def watch(self, xid: int, caller: object, *, committed: bool = False) -> None:
+        """Ring when this transaction of ``caller`` commits, which it may have done by now.
+
+        Returns at once and raises nothing.
+        """
+        line = None if committed else self._line_of(caller)
         with self._changed:
             now = time.monotonic()
             if self._closing or now < self._paused_until:
                 return
-            if self._is_new(xid, line):
+            if committed:
+                self._over[xid] = None
+                self._bound()
+            elif self._is_new(xid, line):
                 self._step = self._asks = 0
                 self._ask_at = min(self._ask_at, now + ASK_SECONDS)
             else:
@@ -140,10 +146,13 @@ class Notifier:
             if new and before is not None:
                 self._over[before] = None
             self._open[line] = xid
+        self._bound()
+        return new
+
+    def _bound(self) -> None:
         for pending in (self._open, self._over, self._unseen):
             if len(pending) > PENDING_MAX:
                 _forget_oldest(pending)
-        return new
 
     def _start(self) -> None:
         self._thread = threading.Thread(target=self._serve, name="leasebook-notifier", daemon=True)

@@ -20,7 +20,7 @@ from typing import (
     overload,
 )
 
-from ..caller_ports import Receipt
+from ..caller_ports import Autocommit, Receipt
 from .options import ENQUEUE_OPTIONS, EnqueueOptions, ItemOptions, ManyOptions, check_known
 from .registry import JobType
 
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     AsyncCaller: TypeAlias = (
         AsyncSession | async_scoped_session[Any] | AsyncConnection | psycopg.AsyncConnection[Any]
     )
+    SyncProducer: TypeAlias = SyncCaller | Autocommit[SyncCaller]
+    AsyncProducer: TypeAlias = AsyncCaller | Autocommit[AsyncCaller]
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -82,10 +84,10 @@ class Prepared(Generic[P]):
         self._options = options
 
     @overload
-    def enqueue(self, caller: SyncCaller, /, *args: P.args, **kwargs: P.kwargs) -> Receipt: ...
+    def enqueue(self, caller: SyncProducer, /, *args: P.args, **kwargs: P.kwargs) -> Receipt: ...
     @overload
     def enqueue(
-        self, caller: AsyncCaller, /, *args: P.args, **kwargs: P.kwargs
+        self, caller: AsyncProducer, /, *args: P.args, **kwargs: P.kwargs
     ) -> Awaitable[Receipt]: ...
     def enqueue(self, caller: Any, /, *args: Any, **kwargs: Any) -> Any:
         """Write the job in the caller's transaction; see ``SingleJob.enqueue``."""
@@ -105,39 +107,39 @@ class SingleJob(JobType, Generic[P]):
         return Prepared(self, options)
 
     @overload
-    def enqueue(self, caller: SyncCaller, /, *args: P.args, **kwargs: P.kwargs) -> Receipt: ...
+    def enqueue(self, caller: SyncProducer, /, *args: P.args, **kwargs: P.kwargs) -> Receipt: ...
     @overload
     def enqueue(
-        self, caller: AsyncCaller, /, *args: P.args, **kwargs: P.kwargs
+        self, caller: AsyncProducer, /, *args: P.args, **kwargs: P.kwargs
     ) -> Awaitable[Receipt]: ...
     @overload
     def enqueue(
-        self: Takes0, caller: SyncCaller, /, **options: Unpack[EnqueueOptions]
+        self: Takes0, caller: SyncProducer, /, **options: Unpack[EnqueueOptions]
     ) -> Receipt: ...
     @overload
     def enqueue(
-        self: Takes0, caller: AsyncCaller, /, **options: Unpack[EnqueueOptions]
+        self: Takes0, caller: AsyncProducer, /, **options: Unpack[EnqueueOptions]
     ) -> Awaitable[Receipt]: ...
     @overload
     def enqueue(
-        self: Takes1[A], caller: SyncCaller, a: A, /, **options: Unpack[EnqueueOptions]
+        self: Takes1[A], caller: SyncProducer, a: A, /, **options: Unpack[EnqueueOptions]
     ) -> Receipt: ...
     @overload
     def enqueue(
-        self: Takes1[A], caller: AsyncCaller, a: A, /, **options: Unpack[EnqueueOptions]
+        self: Takes1[A], caller: AsyncProducer, a: A, /, **options: Unpack[EnqueueOptions]
     ) -> Awaitable[Receipt]: ...
     @overload
     def enqueue(
-        self: Takes2[A, B], caller: SyncCaller, a: A, b: B, /, **options: Unpack[EnqueueOptions]
+        self: Takes2[A, B], caller: SyncProducer, a: A, b: B, /, **options: Unpack[EnqueueOptions]
     ) -> Receipt: ...
     @overload
     def enqueue(
-        self: Takes2[A, B], caller: AsyncCaller, a: A, b: B, /, **options: Unpack[EnqueueOptions]
+        self: Takes2[A, B], caller: AsyncProducer, a: A, b: B, /, **options: Unpack[EnqueueOptions]
     ) -> Awaitable[Receipt]: ...
     @overload
     def enqueue(
         self: Takes3[A, B, C],
-        caller: SyncCaller,
+        caller: SyncProducer,
         a: A,
         b: B,
         c: C,
@@ -147,7 +149,7 @@ class SingleJob(JobType, Generic[P]):
     @overload
     def enqueue(
         self: Takes3[A, B, C],
-        caller: AsyncCaller,
+        caller: AsyncProducer,
         a: A,
         b: B,
         c: C,
@@ -166,11 +168,11 @@ class SingleJob(JobType, Generic[P]):
 
     @overload
     def enqueue_many(
-        self, caller: SyncCaller, many: Iterable[Any], /, **options: Unpack[ManyOptions]
+        self, caller: SyncProducer, many: Iterable[Any], /, **options: Unpack[ManyOptions]
     ) -> tuple[Receipt, ...]: ...
     @overload
     def enqueue_many(
-        self, caller: AsyncCaller, many: Iterable[Any], /, **options: Unpack[ManyOptions]
+        self, caller: AsyncProducer, many: Iterable[Any], /, **options: Unpack[ManyOptions]
     ) -> Awaitable[tuple[Receipt, ...]]: ...
     def enqueue_many(self, caller: Any, many: Iterable[Any], /, **options: Any) -> Any:
         """Write many jobs at once, with the same options; receipts come in their order.
@@ -190,11 +192,11 @@ class GroupedJob(JobType, Generic[T]):
 
     @overload
     def enqueue(
-        self, caller: SyncCaller, item: T, /, *, group_key: str, **options: Unpack[ItemOptions]
+        self, caller: SyncProducer, item: T, /, *, group_key: str, **options: Unpack[ItemOptions]
     ) -> Receipt: ...
     @overload
     def enqueue(
-        self, caller: AsyncCaller, item: T, /, *, group_key: str, **options: Unpack[ItemOptions]
+        self, caller: AsyncProducer, item: T, /, *, group_key: str, **options: Unpack[ItemOptions]
     ) -> Awaitable[Receipt]: ...
     def enqueue(self, caller: Any, /, *args: Any, **kwargs: Any) -> Any:
         """Write an item to the inbox in the caller's transaction; see ``SingleJob.enqueue``.
@@ -207,7 +209,7 @@ class GroupedJob(JobType, Generic[T]):
     @overload
     def enqueue_many(
         self,
-        caller: SyncCaller,
+        caller: SyncProducer,
         many: Iterable[T],
         /,
         *,
@@ -217,7 +219,7 @@ class GroupedJob(JobType, Generic[T]):
     @overload
     def enqueue_many(
         self,
-        caller: AsyncCaller,
+        caller: AsyncProducer,
         many: Iterable[T],
         /,
         *,

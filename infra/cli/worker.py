@@ -26,6 +26,7 @@ from ..worker.heart_process import INTERRUPTION
 from ..worker.logs import log
 from ..worker.settings import WorkerSettings
 from ..worker.worker import Worker
+from .heart import fork_heart
 from .logging import configure_logging
 from .options import book_schema_option, dsn_option, load_book
 from .output import INTERRUPTED, UNAVAILABLE, answering, finish
@@ -124,6 +125,8 @@ def worker(
         death_detection=not no_death_detection,
         drain=grace,
     )
+    # Before the application is imported, which may have threads.
+    forked = fork_heart()
     with answering(), load_book(target, dsn, schema) as book:
         with connect(book.dsn) as connection:
             require_schema(connection, Schema(book.schema))
@@ -131,7 +134,7 @@ def worker(
                 log.warning("database behind a pooler; no wake-ups, polling only", poll=poll)
         logs: dict[str, object] = {"log_format": log_format, "log_level": log_level}
         _spare_collector()
-        clean = serve(build(book, settings, name, logs, drain=drain))
+        clean = serve(build(book, settings, name, logs, drain=drain, forked=forked))
         code = 0 if clean else UNAVAILABLE
         leave_within(EXIT_SECONDS, code)
         finish(code)

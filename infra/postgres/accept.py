@@ -7,6 +7,7 @@ the same code.  Nothing here waits or knows a connection.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import TypeAlias
 from uuid import UUID
 
@@ -66,6 +67,30 @@ def accepting(schema: Schema, orders: Sequence[Order]) -> Accepting:
     if guarded:
         yield "release savepoint leasebook_enqueue", {}
     return tuple(receipts)
+
+
+def accepting_alone(schema: Schema, orders: Sequence[Order]) -> Accepting:
+    """The same where no transaction is open: one of its own, which a single statement is anyway."""
+    questions = accepting(schema, orders)
+    return questions if _is_one_statement(orders) else _framed(questions)
+
+
+def _is_one_statement(orders: Sequence[Order]) -> bool:
+    kinds = _kinds(orders)
+    plain = len(kinds) == 1 and _is_plain(kinds[0]) and kinds[0].spec.after is None
+    return plain and len(_goes(orders)) == 1
+
+
+def _framed(questions: Accepting) -> Accepting:
+    yield "begin", {}
+    try:
+        receipts = yield from questions
+    except BaseException:
+        with suppress(Exception):  # What was wrong first is what there is to tell.
+            yield "rollback", {}
+        raise
+    yield "commit", {}
+    return receipts
 
 
 def _kinds(orders: Sequence[Order]) -> Sequence[Order]:

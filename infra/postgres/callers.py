@@ -1,8 +1,9 @@
 """Whose transaction an enqueue joins: every kind of caller, and one round trip for each.
 
 Enqueue never opens, commits or rolls back anything: the job is there when the caller's own
-transaction commits, and was never there when it does not.  Errors of PostgreSQL reach the caller
-as its own driver raises them, but for those of a schema that was not migrated.
+transaction commits, and was never there when it does not.  Only an Autocommit has none: there an
+enqueue is one by itself.  Errors of PostgreSQL reach the caller as its own driver raises them, but
+for those of a schema that was not migrated.
 
 A Session bound to several engines is asked for its default connection.  When leasebook's tables
 are behind another bind, give that one: ``session.connection(bind_arguments={"mapper": Page})``.
@@ -11,18 +12,20 @@ are behind another bind, give that one: ``session.connection(bind_arguments={"ma
 from __future__ import annotations
 
 import sys
-from collections.abc import Awaitable, Sequence
+from asyncio import CancelledError
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import nullcontext
 from inspect import isawaitable
-from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 
 import psycopg
 from psycopg.rows import tuple_row
 
-from ..caller_ports import Order, Receipt
-from .accept import Asking, Question, Row, accepting
+from ..caller_ports import Autocommit, Order, Receipt
+from .accept import Asking, Question, Row, accepting, accepting_alone
 from .caller_errors import CallerRefused, NoTransaction, naming_what_is_missing
 from .connection import has_rows
+from .lines import is_async_psycopg, is_over, is_psycopg
 from .parameters import DRIVERS, for_driver
 from .schema.name import Schema
 
@@ -38,13 +41,13 @@ BEGIN = (
     "Open one, as in `with Session(engine) as session, session.begin():`, and give the session, "
     "so that the job stands or falls with what else is written."
 )
-#: What libpq says of a connection without a transaction, and of one that was closed.
-ENDED = (psycopg.pq.TransactionStatus.IDLE, psycopg.pq.TransactionStatus.UNKNOWN)
-PSYCOPG2_READY = 1
 AUTOCOMMIT = (
     "its connection commits by itself",
-    "Take it out of AUTOCOMMIT, or open a transaction; psycopg: `with connection.transaction():`.",
+    "Take it out of AUTOCOMMIT, or open a transaction; psycopg: `with connection.transaction():`. "
+    "Where nothing else is written with the job: `enqueue(Autocommit(connection), ...)`.",
 )
+#: What may keep a question from being answered.
+FAILURES = (Exception, CancelledError, KeyboardInterrupt)
 
 
 def accept(
@@ -53,9 +56,12 @@ def accept(
     """Accept orders in the caller's transaction; asynchronous callers get something to await.
 
     Raises NoTransaction when there is no transaction to join and CallerRefused for anything that
-    is no caller, both before a statement is sent; SchemaIncomplete where the tables are not there.
+    is no caller, or no Autocommit, both before a statement is sent; SchemaIncomplete where the
+    tables are not there.
     """
-    return carry(schema, caller, accepting(schema, orders))
+    if _is_alone(caller):
+        return _named(schema, caller, accepting_alone(schema, orders))
+    return _named(schema, caller, accepting(schema, orders))
 
 
 def carry(schema: Schema, caller: object, questions: Asking[T]) -> T | Awaitable[T]:
@@ -63,6 +69,12 @@ def carry(schema: Schema, caller: object, questions: Asking[T]) -> T | Awaitable
 
     Raises as ``accept`` does.
     """
+    if _is_alone(caller):
+        raise CallerRefused("an Autocommit, which only enqueues", "Give its connection")
+    return _named(schema, caller, questions)
+
+
+def _named(schema: Schema, caller: object, questions: Asking[T]) -> T | Awaitable[T]:
     with naming_what_is_missing(schema):
         answer = _carry(caller, questions)
     return _awaited(schema, answer) if isawaitable(answer) else answer
@@ -74,86 +86,40 @@ async def _awaited(schema: Schema, answer: Awaitable[T]) -> T:
 
 
 def _carry(caller: object, questions: Asking[T]) -> T | Awaitable[T]:
-    if _is_psycopg(caller):
-        return _psycopg(caller, questions)
-    if _is_async_psycopg(caller):
-        return _async_psycopg(caller, questions)
+    if alone := _is_alone(caller):
+        caller = caller.connection
+    if is_psycopg(caller):
+        return _psycopg(caller, questions, alone)
+    if is_async_psycopg(caller):
+        return _async_psycopg(caller, questions, alone)
     # A caller that knows SQLAlchemy has loaded it; nobody else needs it.
     if type(caller).__module__.partition(".")[0] == "psycopg" or not _knows_sqlalchemy():
         raise _no_caller(caller)
-    return _sqlalchemy(caller, questions)
+    return _sqlalchemy(caller, questions, alone)
 
 
-def transaction_of(caller: object) -> object | None:
-    """What stands for the transaction that a caller has open, the same object until it ends.
-
-    A psycopg connection stands for whatever transaction it is in.
-    """
-    if _is_psycopg(caller) or _is_async_psycopg(caller):
-        return None if is_over(caller) else caller
-    get = getattr(synchronous(caller), "get_transaction", None)
-    found: object | None = None if get is None else get()
-    return found
-
-
-def line_of(caller: object) -> object:
-    """The driver's own connection of a caller that is in a transaction."""
-    if _is_psycopg(caller) or _is_async_psycopg(caller):
-        return caller
-    found: Any = synchronous(caller).connection
-    pooled: Any = found
-    if callable(found):  # a Session gives its Connection
-        pooled = cast(Any, found()).connection
-    line: object = pooled.driver_connection
-    return line
-
-
-def synchronous(caller: Any) -> Any:
-    """A Session or a Connection; an asynchronous one is the face of such."""
-    if callable(caller):  # a scoped session gives its session
-        caller = caller()
-    return getattr(caller, "sync_session", getattr(caller, "sync_connection", caller))
-
-
-def is_over(line: Any) -> bool:
-    """Whether no transaction is open on a driver's connection; nobody is asked.
-
-    Any thread may look, whatever the connection is busy with.
-    """
-    if hasattr(line, "is_in_transaction"):  # asyncpg
-        return line.is_closed() or not line.is_in_transaction()
-    if hasattr(line, "status"):  # psycopg2, which frees what libpq knows beside other threads
-        return bool(line.closed) or line.status == PSYCOPG2_READY
-    over: bool = line.info.transaction_status in ENDED
-    return over
-
-
-def _sqlalchemy(caller: object, questions: Asking[T]) -> T | Awaitable[T]:
+def _sqlalchemy(caller: object, questions: Asking[T], alone: bool) -> T | Awaitable[T]:
     from sqlalchemy import Connection
     from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession, async_scoped_session
     from sqlalchemy.orm import Session, scoped_session
 
     match caller:
         case Session() | scoped_session():
-            return _session(caller, questions)
+            return _session(caller, questions, alone)
         case Connection():
-            return _connection(caller, questions)
+            return _connection(caller, questions, alone)
         case AsyncSession():
-            return _async_session(caller, questions)
+            return _async_session(caller, questions, alone)
         case async_scoped_session():
-            return _async_session(caller(), questions)
+            return _async_session(caller(), questions, alone)
         case AsyncConnection():
-            return _async_connection(caller, questions)
+            return _async_connection(caller, questions, alone)
         case _:
             raise _no_caller(caller)
 
 
-def _is_psycopg(caller: object) -> TypeGuard[psycopg.Connection[Any]]:
-    return isinstance(caller, psycopg.Connection)
-
-
-def _is_async_psycopg(caller: object) -> TypeGuard[psycopg.AsyncConnection[Any]]:
-    return isinstance(caller, psycopg.AsyncConnection)
+def _is_alone(caller: object) -> TypeGuard[Autocommit[Any]]:
+    return isinstance(caller, Autocommit)
 
 
 def _knows_sqlalchemy() -> bool:
@@ -174,19 +140,19 @@ def _no_caller(caller: object) -> Exception:
     return CallerRefused(f"a {type(caller).__module__}.{name}")
 
 
-def _session(caller: Session | scoped_session[Session], questions: Asking[T]) -> T:
-    return _connection(caller.connection(), questions)
+def _session(caller: Session | scoped_session[Session], questions: Asking[T], alone: bool) -> T:
+    return _connection(caller.connection(), questions, alone)
 
 
-async def _async_session(caller: AsyncSession, questions: Asking[T]) -> T:
-    return await caller.run_sync(_session, questions)
+async def _async_session(caller: AsyncSession, questions: Asking[T], alone: bool) -> T:
+    return await caller.run_sync(_session, questions, alone)
 
 
-async def _async_connection(caller: AsyncConnection, questions: Asking[T]) -> T:
-    return await caller.run_sync(_connection, questions)
+async def _async_connection(caller: AsyncConnection, questions: Asking[T], alone: bool) -> T:
+    return await caller.run_sync(_connection, questions, alone)
 
 
-def _connection(caller: Connection, questions: Asking[T]) -> T:
+def _connection(caller: Connection, questions: Asking[T], alone: bool) -> T:
     if caller.dialect.name != "postgresql":
         raise CallerRefused(f"a connection to {caller.dialect.name}", "Connect to PostgreSQL")
     driver = caller.dialect.driver
@@ -195,9 +161,10 @@ def _connection(caller: Connection, questions: Asking[T]) -> T:
             f"the driver {driver}",
             "Make the engine with postgresql+psycopg://, +psycopg2:// or +asyncpg://",
         )
+    pooled = caller.connection
     # SQLAlchemy's own face of the connection: asyncpg itself knows no such attribute.
-    if caller.connection.dbapi_connection.autocommit:  # type: ignore[union-attr]
-        raise NoTransaction(*AUTOCOMMIT)
+    by_itself: bool = pooled.dbapi_connection.autocommit  # type: ignore[union-attr]
+    _check_mode(by_itself and is_over(pooled.driver_connection), alone)
 
     def ask(question: Question) -> Sequence[Row]:
         # A cursor of the server could not be declared for a statement that writes.
@@ -207,54 +174,76 @@ def _connection(caller: Connection, questions: Asking[T]) -> T:
         )
         return result.all() if result.returns_rows else ()
 
-    try:
-        question = next(questions)
-        while True:
-            question = questions.send(ask(question))
-    except StopIteration as stop:
-        answer: T = stop.value
-        return answer
+    return _answered(questions, ask)
 
 
-def _check_psycopg(caller: psycopg.Connection[Any] | psycopg.AsyncConnection[Any]) -> None:
-    if not caller.autocommit:
-        return
-    if caller.info.transaction_status is psycopg.pq.TransactionStatus.IDLE:
+def _check_mode(commits_each: bool, alone: bool) -> None:
+    """Whether each statement would commit by itself is what the caller must know."""
+    if alone and not commits_each:
+        raise CallerRefused(
+            "an Autocommit of a connection that is in a transaction, or begins one by itself",
+            "Give the connection itself, and commit; or one in autocommit mode",
+        )
+    if commits_each and not alone:
         raise NoTransaction(*AUTOCOMMIT)
+
+
+def _commits_each(caller: psycopg.Connection[Any] | psycopg.AsyncConnection[Any]) -> bool:
+    idle = psycopg.pq.TransactionStatus.IDLE
+    return caller.autocommit and caller.info.transaction_status is idle
 
 
 def _is_piped(caller: psycopg.Connection[Any] | psycopg.AsyncConnection[Any]) -> bool:
     return caller.pgconn.pipeline_status != psycopg.pq.PipelineStatus.OFF
 
 
-def _psycopg(caller: psycopg.Connection[Any], questions: Asking[T]) -> T:
-    _check_psycopg(caller)
-    with psycopg.Cursor(caller, row_factory=tuple_row) as cursor:
-        try:
-            question = next(questions)
-            while True:
-                statement, parameters = question
-                # In a pipeline of the caller's an inner one ends with the answers.
-                with caller.pipeline() if _is_piped(caller) else nullcontext():
-                    cursor.execute(statement.encode(), parameters)
-                rows = cursor.fetchall() if has_rows(cursor) else ()
+def _answered(questions: Asking[T], ask: Callable[[Question], Sequence[Row]]) -> T:
+    """Ask one question after the other; what goes wrong is told to who asks."""
+    try:
+        question = next(questions)
+        while True:
+            try:
+                rows = ask(question)
+            except FAILURES as error:
+                question = questions.throw(error)
+            else:
                 question = questions.send(rows)
-        except StopIteration as stop:
-            answer: T = stop.value
-            return answer
+    except StopIteration as stop:
+        answer: T = stop.value
+        return answer
 
 
-async def _async_psycopg(caller: psycopg.AsyncConnection[Any], questions: Asking[T]) -> T:
-    _check_psycopg(caller)
+def _psycopg(caller: psycopg.Connection[Any], questions: Asking[T], alone: bool) -> T:
+    _check_mode(_commits_each(caller), alone)
+    with psycopg.Cursor(caller, row_factory=tuple_row) as cursor:
+
+        def ask(question: Question) -> Sequence[Row]:
+            statement, parameters = question
+            # In a pipeline of the caller's an inner one ends with the answers.
+            with caller.pipeline() if _is_piped(caller) else nullcontext():
+                cursor.execute(statement.encode(), parameters)
+            return cursor.fetchall() if has_rows(cursor) else ()
+
+        return _answered(questions, ask)
+
+
+async def _async_psycopg(
+    caller: psycopg.AsyncConnection[Any], questions: Asking[T], alone: bool
+) -> T:
+    """As ``_answered``, with a connection that is awaited."""
+    _check_mode(_commits_each(caller), alone)
     async with psycopg.AsyncCursor(caller, row_factory=tuple_row) as cursor:
         try:
-            question = next(questions)
+            statement, parameters = next(questions)
             while True:
-                statement, parameters = question
-                async with caller.pipeline() if _is_piped(caller) else nullcontext():
-                    await cursor.execute(statement.encode(), parameters)
-                rows = await cursor.fetchall() if has_rows(cursor) else ()
-                question = questions.send(rows)
+                try:
+                    async with caller.pipeline() if _is_piped(caller) else nullcontext():
+                        await cursor.execute(statement.encode(), parameters)
+                    rows = await cursor.fetchall() if has_rows(cursor) else ()
+                except FAILURES as error:
+                    statement, parameters = questions.throw(error)
+                else:
+                    statement, parameters = questions.send(rows)
         except StopIteration as stop:
             answer: T = stop.value
             return answer

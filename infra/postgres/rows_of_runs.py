@@ -20,8 +20,9 @@ from ..codec import KINDS, encode
 from ..documents import decode_effects, encode_effects
 from . import batches
 from .accept_parts import Asking, Row
-from .callers import carry, transaction_of
+from .callers import carry
 from .holders import EPOCH, moment_of
+from .lines import transaction_of
 from .rows import numbers, texts, times, uuids
 from .schema.name import Schema
 from .statements import runs, summaries

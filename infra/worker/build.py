@@ -10,6 +10,7 @@ from attrs import evolve
 
 from ..app.book import Book
 from ..app.ids import new_id
+from .heart_fork import Forked
 from .heart_process import ProcessHeartbeat
 from .heart_thread import ThreadHeartbeat
 from .processes import HandlerProcesses
@@ -36,11 +37,13 @@ def build(
     drain: bool = False,
     hosted: bool = False,
     beat_in_thread: bool = False,
+    forked: Forked | None = None,
 ) -> Worker:
     """A worker on the book's store, with its heartbeat in a child process.
 
     ``logs`` is ``log_format`` and ``log_level`` of the children.  ``hosted`` is for a worker inside
-    another program, which nobody may kill.
+    another program, which nobody may kill.  ``forked`` waits to be the child; without it, and
+    should it die, one is started.
     """
     # A lease is renewed by the beat, so that even the shortest must live through several.
     leases = [each.policy.lease for each in book.jobs.values()]
@@ -48,7 +51,7 @@ def build(
     paced = evolve(settings, heartbeat=max(beat, BEAT_SECONDS_MIN))
     config = {"dsn": book.dsn, "schema": book.schema, **logs}
     command = (sys.executable, "-m", HEART)
-    heartbeat: Heartbeat = ProcessHeartbeat(command, config, paced, kill=not hosted)
+    heartbeat: Heartbeat = ProcessHeartbeat(command, config, paced, kill=not hosted, forked=forked)
     if beat_in_thread:
         heartbeat = ThreadHeartbeat(book.store, paced)
     return Worker(

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import sys
+from collections.abc import Coroutine, Iterator
+from typing import Any
 
 from attrs import define, evolve, field
 
@@ -14,6 +17,7 @@ from .answers import NEVER_STARTED, Answer, Broke, GaveBack, RanOver, Report
 from .processes import ProcessCall
 
 OUTAGE = ReleaseReason.OUTAGE
+EAGER = sys.version_info >= (3, 12)
 
 
 @define(eq=False)
@@ -56,11 +60,30 @@ class Tasks:
 
     _held: set[asyncio.Task[None]] = field(factory=set[asyncio.Task[None]])
 
-    def began(self, execution: Execution, task: asyncio.Task[None]) -> None:
-        """Hold the task of a run, unless its loop begins tasks at once and it is over."""
-        execution.task = task
+    def begin(
+        self,
+        execution: Execution,
+        coroutine: Coroutine[Any, Any, None],
+        loop: asyncio.AbstractEventLoop,
+    ) -> None:
+        """Begin the task of a run: at once where Python can, up to where it first waits."""
+        if EAGER and loop.get_task_factory() is None:
+            # Most loops take a turn to begin a task, which costs as much as the whole rest of it.
+            asyncio.Task(coroutine, loop=loop, eager_start=True)  # type: ignore[call-arg]
+            return
+        task = loop.create_task(coroutine)
         if not task.done():
-            self._held.add(task)
+            self._hold(execution, task)
+
+    def began(self, execution: Execution) -> None:
+        """Hold the task of a run that has just begun, if it was not there before it did."""
+        task = asyncio.current_task()
+        if execution.task is None and task is not None:
+            self._hold(execution, task)
+
+    def _hold(self, execution: Execution, task: asyncio.Task[None]) -> None:
+        execution.task = task
+        self._held.add(task)
 
     def ended(self, execution: Execution) -> None:
         """Let go of a task that is in its last lines, or will never begin."""
@@ -77,17 +100,16 @@ class Tasks:
 
 @define(eq=False)
 class Handover:
-    """Jobs on their way from the tick thread to the loop.  Whoever empties it has the jobs."""
+    """Jobs on their way from the tick thread to the loop.  Whoever takes one out has it."""
 
     jobs: list[Job]
     since: float
 
-    def take(self) -> list[Job]:
-        """All of them, once."""
-        jobs: list[Job] = []
+    def take(self) -> Iterator[Job]:
+        """One after the other: a handler that begins at once may block the loop before the next."""
         while self.jobs:
             try:
-                jobs.append(self.jobs.pop(0))
+                job = self.jobs.pop(0)
             except IndexError:  # the other thread was faster
-                break
-        return jobs
+                return
+            yield job

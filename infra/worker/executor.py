@@ -181,26 +181,29 @@ class Executor:
             self.processes.close()
 
     def _start(self, handover: Handover) -> None:
-        self._handovers.popleft()
-        now = time.monotonic()
-        for job in handover.take():
-            if self._interrupted:
-                self._hand_in(Report(job, NEVER_STARTED))
-                continue
-            handler = self._handlers[job.spec.name]
-            run = Run(job, self._writer, handler.rows)
-            execution = Execution(job, run, handler, now + job.spec.policy.timeout)
-            if (earlier := self._live.get(job.id)) is not None:
-                self._end(earlier)  # Its lease is gone: this worker has the job anew.
-            self._live[job.id] = execution
-            if handler.is_async:
-                task = self._loop.create_task(self._coroutine(execution))
-                self._tasks.began(execution, task)
-            else:
-                self._start_thread(execution)
+        try:
+            for job in handover.take():
+                self._begin_run(job)
+        finally:
+            self._handovers.popleft()
         if self._live and not self._watching:
             self._watching = True
             self._loop.call_later(WATCH_SECONDS, self._watch)
+
+    def _begin_run(self, job: Job) -> None:
+        if self._interrupted:
+            self._hand_in(Report(job, NEVER_STARTED))
+            return
+        handler = self._handlers[job.spec.name]
+        run = Run(job, self._writer, handler.rows)
+        execution = Execution(job, run, handler, time.monotonic() + job.spec.policy.timeout)
+        if (earlier := self._live.get(job.id)) is not None:
+            self._end(earlier)  # Its lease is gone: this worker has the job anew.
+        self._live[job.id] = execution
+        if handler.is_async:
+            self._tasks.begin(execution, self._coroutine(execution), self._loop)
+        else:
+            self._start_thread(execution)
 
     def _start_thread(self, execution: Execution) -> None:
         execution.begun = True  # The thread begins whatever is decided here later.
@@ -218,6 +221,7 @@ class Executor:
 
     async def _coroutine(self, execution: Execution) -> None:
         cancelled, execution.begun = False, True
+        self._tasks.began(execution)
         if self._live.get(execution.job.id) is not execution:
             self._tasks.ended(execution)
             return  # It was given up before it could begin.

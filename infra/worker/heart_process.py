@@ -28,6 +28,7 @@ from attrs import define, field
 
 from ..ports import Store, StoreUnavailable
 from .heart import Heart
+from .heart_fork import Forked
 from .heart_thread import beat_until
 from .logs import log, log_changes
 from .settings import WorkerSettings
@@ -49,15 +50,16 @@ class ProcessHeartbeat:
     """Starts the child, and says good-bye to it.  ``command`` is run with ``config`` on stdin.
 
     ``config`` is what the child needs to reach the store; the worker's id and settings are added.
-    ``kill`` tells whether the child may kill a process that is stuck past a time-out.  Any thread
-    may call any method.
+    ``kill`` tells whether the child may kill a process that is stuck past a time-out, ``forked`` is
+    a child that waits for the worker's first id already.  Any thread may call any method.
     """
 
     command: Sequence[str]
     config: dict[str, object]
     settings: WorkerSettings
     kill: bool = True
-    _child: subprocess.Popen[str] | None = None
+    forked: Forked | None = None
+    _child: subprocess.Popen[str] | Forked | None = None
     _worker: str = ""
     _lock: threading.RLock = field(factory=threading.RLock)
 
@@ -74,10 +76,10 @@ class ProcessHeartbeat:
         )
         with self._lock:
             # A session of its own: a Ctrl-C at the terminal is the worker's to answer.
-            child = subprocess.Popen(
+            child = self.forked or subprocess.Popen(
                 self.command, stdin=subprocess.PIPE, text=True, start_new_session=True
             )
-            self._child, self._worker = child, worker
+            self._child, self._worker, self.forked = child, worker, None
             log.debug("heartbeat child started", worker=worker, pid=child.pid)
             assert child.stdin is not None
             try:
@@ -92,7 +94,7 @@ class ProcessHeartbeat:
             target=self._live, args=(child,), name="leasebook-signs-of-life", daemon=True
         ).start()
 
-    def _live(self, child: subprocess.Popen[str]) -> None:
+    def _live(self, child: subprocess.Popen[str] | Forked) -> None:
         """Tell the child now and then that this process gets on."""
         pause = threading.Event()
         assert child.stdin is not None
@@ -162,12 +164,17 @@ class Pipe:
         return line.decode()
 
 
-def serve(descriptor: int, open_store: Callable[[dict[str, object]], Store]) -> None:
-    """The child: read the configuration, beat, and when the worker is gone bury it."""
+def serve(
+    descriptor: int, open_store: Callable[[dict[str, object]], Store], parent: int | None = None
+) -> None:
+    """The child: read the configuration, beat, and when the worker is gone bury it.
+
+    A forked child knows its ``parent``; another is told with the configuration.
+    """
     for number in IGNORED:
         signal.signal(number, signal.SIG_IGN)
     pipe = Pipe(descriptor)
-    first = pipe.line()
+    first = pipe.line(parent)
     if first is None:
         return
     config: dict[str, object] = json.loads(first)

@@ -20,7 +20,7 @@ from sqlalchemy.ext.asyncio import (
 from sqlalchemy.orm import Session
 
 from leasebook.infra.ports import StoreUnavailable, Wakeup
-from leasebook.infra.postgres import callers
+from leasebook.infra.postgres import lines
 from leasebook.infra.postgres.commits import PostgresCommits
 from leasebook.infra.postgres.schema.name import Schema
 from leasebook.infra.postgres.wakeup import channel
@@ -141,17 +141,17 @@ def test_the_end_is_seen_on_a_connection_of_any_driver(noisy: App, driver: str) 
     engine = create_engine(url_over(driver, noisy.dsn))
     with engine.connect() as connection:
         noisy.publish.enqueue(connection, PAGE)
-        line = callers.line_of(connection)
-        assert not callers.is_over(line)
+        line = lines.line_of(connection)
+        assert not lines.is_over(line)
         connection.commit()
-        assert callers.is_over(line)
+        assert lines.is_over(line)
     with Session(engine) as session:
         noisy.publish.enqueue(session, PAGE)
-        line = callers.line_of(session)
+        line = lines.line_of(session)
         session.rollback()
-        assert callers.is_over(line)
+        assert lines.is_over(line)
     engine.dispose()
-    assert callers.is_over(line), "closed"
+    assert lines.is_over(line), "closed"
 
 
 @pytest.mark.parametrize("driver", ["psycopg", "asyncpg"])
@@ -159,18 +159,18 @@ async def test_the_end_is_seen_on_an_asynchronous_connection(noisy: App, driver:
     engine = create_async_engine(url_over(driver, noisy.dsn))
     async with engine.connect() as connection:
         await noisy.publish.enqueue(connection, PAGE)
-        line = callers.line_of(connection)
-        assert not callers.is_over(line)
+        line = lines.line_of(connection)
+        assert not lines.is_over(line)
         await connection.commit()
-        assert callers.is_over(line)
+        assert lines.is_over(line)
     async with AsyncSession(engine) as session:
         await noisy.publish.enqueue(session, PAGE)
-        line = callers.line_of(session)
-        assert not callers.is_over(line)
+        line = lines.line_of(session)
+        assert not lines.is_over(line)
         await session.rollback()
-        assert callers.is_over(line)
+        assert lines.is_over(line)
     await engine.dispose()
-    assert callers.is_over(line), "closed"
+    assert lines.is_over(line), "closed"
 
 
 @pytest.mark.case("C16")

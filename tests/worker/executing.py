@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
+from typing import Any
 
 from leasebook import Book
 from leasebook.domain.job import Job
@@ -30,6 +31,11 @@ def executor(bell: Bell, handler: Callable[..., object]) -> Executor:
     book = Book()
     book.job(name="work")(handler)
     return Executor(asyncio.get_running_loop(), bell, book.jobs, BEGIN)
+
+
+def by_turns(loop: asyncio.AbstractEventLoop, coroutine: Any, **options: Any) -> Any:
+    """A task factory that lets a task wait for its turn, as every Python up to 3.11 does."""
+    return asyncio.Task(coroutine, loop=loop, **options)
 
 
 async def reports(bell: Bell, count: int) -> list[Report]:

@@ -30,7 +30,16 @@ print(*sys.modules)
 """
 
 #: What the heartbeat child has of the worker: it runs, settles and starts nothing.
-BEATING = {"evidence", "expiry", "heart", "heart_process", "heart_thread", "logs", "order"}
+BEATING = {
+    "evidence",
+    "expiry",
+    "heart",
+    "heart_fork",
+    "heart_process",
+    "heart_thread",
+    "logs",
+    "order",
+}
 
 
 def loaded_by(module: str) -> set[str]:

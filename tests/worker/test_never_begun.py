@@ -12,13 +12,14 @@ from leasebook.infra.memory import MemoryDatabase
 from leasebook.infra.worker.answers import NEVER_STARTED, Broke, GaveBack
 from leasebook.infra.worker.bell import Bell
 
-from .executing import BEGIN, answers, executor, lease
+from .executing import BEGIN, answers, by_turns, executor, lease
 
 
 async def test_what_a_stop_finds_not_begun_is_given_back_as_never_started(
     database: MemoryDatabase,
 ) -> None:
     """A job of a type that aborts may then run once more: it has not run at all."""
+    asyncio.get_running_loop().set_task_factory(by_turns)
     ran: list[int] = []
 
     async def work(n: int) -> None:
@@ -39,6 +40,7 @@ async def test_what_a_stop_finds_not_begun_is_given_back_as_never_started(
 async def test_a_run_that_a_blocked_loop_kept_from_beginning_has_not_run_over(
     database: MemoryDatabase,
 ) -> None:
+    asyncio.get_running_loop().set_task_factory(by_turns)
     ran: list[int] = []
 
     async def work(n: int) -> None:
