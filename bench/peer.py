@@ -53,10 +53,10 @@ def main(spec: str, operation: str, dsn: str, *numbers: str) -> None:
 def _work(peer: Peer, many: bool) -> None:
     counter.attach()
     peer.prepare()
-    print("ready", flush=True)
-    sys.stdin.readline()
     _end_with_the_bench()
-    peer.work(many)
+    print("ready", flush=True)
+    if sys.stdin.readline():
+        peer.work(many)
 
 
 def _end_with_the_bench() -> None:

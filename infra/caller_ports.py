@@ -68,7 +68,8 @@ class Autocommit(Generic[C_co]):
 
     ``connection`` is a caller in autocommit mode with no transaction open: a psycopg connection, or
     one of SQLAlchemy's whose isolation level is AUTOCOMMIT, or a Session on such.  An enqueue is a
-    transaction by itself, in one message to the server where it is one statement.
+    transaction by itself, in one message to the server where it is one statement.  It raises
+    CallerRefused for a connection that is in a transaction, or would begin one.
     """
 
     connection: C_co

@@ -159,6 +159,8 @@ class SingleJob(JobType, Generic[P]):
     def enqueue(self, caller: Any, /, *args: Any, **kwargs: Any) -> Any:
         """Write a job in the caller's transaction; it is there when that commits.
 
+        With an Autocommit it is there when this returns.
+
         Arguments and options (see EnqueueOptions) are checked before anything is written: raises
         InvalidValue with the path of what was refused, NoTransaction when the caller has none.
         Raises UniqueKeyTaken and IdempotencyConflict for keys, and then too nothing is written and

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 from uuid import UUID
 
 from ...domain.ordering import check_keys, unknown_parent
@@ -37,60 +37,69 @@ from .schema.name import Schema
 from .statements import enqueue, keys, order
 
 Accepting: TypeAlias = Asking[tuple[Receipt, ...]]
+T = TypeVar("T")
+
+#: How it begins, is taken back, and ends.
+Guard: TypeAlias = tuple[str, str, str]
+TRANSACTION: Guard = ("begin", "rollback", "commit")
+SAVEPOINT: Guard = (
+    "savepoint leasebook_enqueue",
+    "rollback to savepoint leasebook_enqueue",
+    "release savepoint leasebook_enqueue",
+)
 
 
-def accepting(schema: Schema, orders: Sequence[Order]) -> Accepting:
+def accepting(schema: Schema, orders: Sequence[Order], *, alone: bool = False) -> Accepting:
     """Accept orders in the transaction that answers: all of them or, with an error, none.
 
-    Returns the receipts in the order of the orders.  Raises InvalidValue, as the domain does, for
-    a job that would expire before it starts, UniqueKeyTaken and IdempotencyConflict for keys that
-    others have.
+    ``alone``: no transaction is open, and what is not one statement begins and ends one.  Returns
+    the receipts in the order of the orders.  Raises InvalidValue, as the domain does, for a job
+    that would expire before it starts, UniqueKeyTaken and IdempotencyConflict for keys that others
+    have.
     """
     kinds = _kinds(orders)
     check_keys([order.spec for order in kinds])
     if len(kinds) == 1 and _is_plain(kinds[0]):
         goes = _goes(orders)
         accept, guarded = _plain(schema, goes), len(goes) > 1
+        single = not guarded and kinds[0].spec.after is None
     else:
         orders = list(orders)
         accept, guarded = _several(schema, orders), _writes_before_a_refusal(orders)
-    if guarded:
+        single = False
+    questions = _after_parents(schema, kinds, accept)
+    if alone and not single:
+        questions = _within(questions, TRANSACTION, BaseException)
+    elif guarded and not alone:
         # A refusal of a later part must take the earlier ones back, whatever the caller does next.
-        yield "savepoint leasebook_enqueue", {}
+        questions = _within(questions, SAVEPOINT, Refused)
     try:
-        yield from _check_parents(schema, kinds)
-        receipts = yield from accept
+        receipts = yield from questions
     except Refused as refused:
-        if guarded:
-            yield "rollback to savepoint leasebook_enqueue", {}
         raise refused.why from None
-    if guarded:
-        yield "release savepoint leasebook_enqueue", {}
     return tuple(receipts)
 
 
-def accepting_alone(schema: Schema, orders: Sequence[Order]) -> Accepting:
-    """The same where no transaction is open: one of its own, which a single statement is anyway."""
-    questions = accepting(schema, orders)
-    return questions if _is_one_statement(orders) else _framed(questions)
-
-
-def _is_one_statement(orders: Sequence[Order]) -> bool:
-    kinds = _kinds(orders)
-    plain = len(kinds) == 1 and _is_plain(kinds[0]) and kinds[0].spec.after is None
-    return plain and len(_goes(orders)) == 1
-
-
-def _framed(questions: Accepting) -> Accepting:
-    yield "begin", {}
+def _within(questions: Asking[T], guard: Guard, undone_by: type[BaseException]) -> Asking[T]:
+    """Ask between the first and the last statement of a guard, or take back what was written."""
+    begin, undo, end = guard
     try:
-        receipts = yield from questions
-    except BaseException:
-        with suppress(Exception):  # What was wrong first is what there is to tell.
-            yield "rollback", {}
+        yield begin, {}
+        answer = yield from questions
+        yield end, {}
+    except undone_by as error:
+        if not isinstance(error, GeneratorExit):  # Nobody would ask any more.
+            with suppress(Exception):  # What was wrong first is what there is to tell.
+                yield undo, {}
         raise
-    yield "commit", {}
-    return receipts
+    return answer
+
+
+def _after_parents(
+    schema: Schema, kinds: Sequence[Order], accept: Asking[list[Receipt]]
+) -> Asking[list[Receipt]]:
+    yield from _check_parents(schema, kinds)
+    return (yield from accept)
 
 
 def _kinds(orders: Sequence[Order]) -> Sequence[Order]:

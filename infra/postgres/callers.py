@@ -12,7 +12,6 @@ are behind another bind, give that one: ``session.connection(bind_arguments={"ma
 from __future__ import annotations
 
 import sys
-from asyncio import CancelledError
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import nullcontext
 from inspect import isawaitable
@@ -22,7 +21,7 @@ import psycopg
 from psycopg.rows import tuple_row
 
 from ..caller_ports import Autocommit, Order, Receipt
-from .accept import Asking, Question, Row, accepting, accepting_alone
+from .accept import Asking, Question, Row, accepting
 from .caller_errors import CallerRefused, NoTransaction, naming_what_is_missing
 from .connection import has_rows
 from .lines import is_async_psycopg, is_over, is_psycopg
@@ -46,8 +45,6 @@ AUTOCOMMIT = (
     "Take it out of AUTOCOMMIT, or open a transaction; psycopg: `with connection.transaction():`. "
     "Where nothing else is written with the job: `enqueue(Autocommit(connection), ...)`.",
 )
-#: What may keep a question from being answered.
-FAILURES = (Exception, CancelledError, KeyboardInterrupt)
 
 
 def accept(
@@ -59,9 +56,7 @@ def accept(
     is no caller, or no Autocommit, both before a statement is sent; SchemaIncomplete where the
     tables are not there.
     """
-    if _is_alone(caller):
-        return _named(schema, caller, accepting_alone(schema, orders))
-    return _named(schema, caller, accepting(schema, orders))
+    return _named(schema, caller, accepting(schema, orders, alone=_is_alone(caller)))
 
 
 def carry(schema: Schema, caller: object, questions: Asking[T]) -> T | Awaitable[T]:
@@ -174,11 +169,15 @@ def _connection(caller: Connection, questions: Asking[T], alone: bool) -> T:
         )
         return result.all() if result.returns_rows else ()
 
-    return _answered(questions, ask)
+    return answered(questions, ask)
 
 
 def _check_mode(commits_each: bool, alone: bool) -> None:
-    """Whether each statement would commit by itself is what the caller must know."""
+    """Whether each statement would commit by itself is what the caller must know.
+
+    Raises CallerRefused for an Autocommit where it would not, NoTransaction for others where it
+    would.
+    """
     if alone and not commits_each:
         raise CallerRefused(
             "an Autocommit of a connection that is in a transaction, or begins one by itself",
@@ -189,22 +188,21 @@ def _check_mode(commits_each: bool, alone: bool) -> None:
 
 
 def _commits_each(caller: psycopg.Connection[Any] | psycopg.AsyncConnection[Any]) -> bool:
-    idle = psycopg.pq.TransactionStatus.IDLE
-    return caller.autocommit and caller.info.transaction_status is idle
+    return caller.autocommit and is_over(caller)
 
 
 def _is_piped(caller: psycopg.Connection[Any] | psycopg.AsyncConnection[Any]) -> bool:
     return caller.pgconn.pipeline_status != psycopg.pq.PipelineStatus.OFF
 
 
-def _answered(questions: Asking[T], ask: Callable[[Question], Sequence[Row]]) -> T:
+def answered(questions: Asking[T], ask: Callable[[Question], Sequence[Row]]) -> T:
     """Ask one question after the other; what goes wrong is told to who asks."""
     try:
         question = next(questions)
         while True:
             try:
                 rows = ask(question)
-            except FAILURES as error:
+            except BaseException as error:
                 question = questions.throw(error)
             else:
                 question = questions.send(rows)
@@ -214,7 +212,8 @@ def _answered(questions: Asking[T], ask: Callable[[Question], Sequence[Row]]) ->
 
 
 def _psycopg(caller: psycopg.Connection[Any], questions: Asking[T], alone: bool) -> T:
-    _check_mode(_commits_each(caller), alone)
+    if not caller.closed:  # Of such a one the driver has more to say.
+        _check_mode(_commits_each(caller), alone)
     with psycopg.Cursor(caller, row_factory=tuple_row) as cursor:
 
         def ask(question: Question) -> Sequence[Row]:
@@ -224,14 +223,15 @@ def _psycopg(caller: psycopg.Connection[Any], questions: Asking[T], alone: bool)
                 cursor.execute(statement.encode(), parameters)
             return cursor.fetchall() if has_rows(cursor) else ()
 
-        return _answered(questions, ask)
+        return answered(questions, ask)
 
 
 async def _async_psycopg(
     caller: psycopg.AsyncConnection[Any], questions: Asking[T], alone: bool
 ) -> T:
-    """As ``_answered``, with a connection that is awaited."""
-    _check_mode(_commits_each(caller), alone)
+    """As ``answered``, with a connection that is awaited."""
+    if not caller.closed:
+        _check_mode(_commits_each(caller), alone)
     async with psycopg.AsyncCursor(caller, row_factory=tuple_row) as cursor:
         try:
             statement, parameters = next(questions)
@@ -240,7 +240,9 @@ async def _async_psycopg(
                     async with caller.pipeline() if _is_piped(caller) else nullcontext():
                         await cursor.execute(statement.encode(), parameters)
                     rows = await cursor.fetchall() if has_rows(cursor) else ()
-                except FAILURES as error:
+                except GeneratorExit:
+                    raise  # Nobody awaits it any more.
+                except BaseException as error:
                     statement, parameters = questions.throw(error)
                 else:
                     statement, parameters = questions.send(rows)

@@ -8,6 +8,7 @@ hold at that moment, so it is made before there are any, before the application 
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -37,9 +38,12 @@ class Forked:
     def poll(self) -> int | None:
         """How it ended, None while it runs."""
         if self.returncode is None:
-            pid, status = os.waitpid(self.pid, os.WNOHANG)
-            if pid:
-                self.returncode = os.waitstatus_to_exitcode(status)
+            try:
+                pid, status = os.waitpid(self.pid, os.WNOHANG)
+            except ChildProcessError:
+                self.returncode = 0  # The application has waited for it, or children are ignored.
+            else:
+                self.returncode = os.waitstatus_to_exitcode(status) if pid else None
         return self.returncode
 
     def wait(self, timeout: float = float("inf")) -> int:
@@ -55,14 +59,14 @@ class Forked:
         """Kill it."""
         if self.poll() is None:
             with suppress(ProcessLookupError):
-                os.kill(self.pid, 9)
+                os.kill(self.pid, signal.SIGKILL)
 
 
 def fork(run: Callable[[int, int], None]) -> Forked | None:
     """A child that does ``run(its end of a pipe, the process id of its parent)`` and exits.
 
-    None where no child can be forked: this process has threads, or is not on Linux.  (On macOS
-    system libraries do not outlive a fork.)
+    None where no child can be forked: this process has threads, is not on Linux (on macOS system
+    libraries do not outlive a fork), or may have no more processes.
     """
     if sys.platform != "linux" or threading.active_count() > 1:
         return None
@@ -70,7 +74,12 @@ def fork(run: Callable[[int, int], None]) -> Forked | None:
     read, write = os.pipe()
     for each in filter(None, (sys.stdout, sys.stderr)):
         each.flush()  # or both would write what has not been written
-    pid = os.fork()
+    try:
+        pid = os.fork()
+    except OSError:
+        os.close(read)
+        os.close(write)
+        return None
     if not pid:
         _live(run, read, parent)
     os.close(read)

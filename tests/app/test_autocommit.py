@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -13,7 +14,11 @@ from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
 from sqlalchemy.orm import Session
 
 from leasebook import Autocommit, InvalidValue, LeasebookError, UniqueKeyTaken
+from leasebook.infra.postgres.accept import accepting
+from leasebook.infra.postgres.accept_parts import Question
 from leasebook.infra.postgres.caller_errors import CallerRefused
+from leasebook.infra.postgres.callers import answered
+from leasebook.infra.postgres.schema.name import Schema
 from tests.support.servers import wait_until
 
 from .ground import NOTHING, App, PageChanged, pending, settled, url_over
@@ -173,3 +178,58 @@ async def test_workers_are_woken(noisy: App, kind: str) -> None:
             await settled(publish.enqueue(Autocommit(caller), PAGE))
             assert bell.wait(30.0)
             wait_until(lambda: pending(noisy) == 0, "forgotten")
+
+
+async def test_who_is_cancelled_in_the_middle_leaves_nothing(app: App) -> None:
+    """The first of several statements has been answered, and the second waits for somebody."""
+    add: Any = app.add
+    with psycopg.connect(app.dsn) as other:
+        other.execute("lock table leasebook.request_keys")
+        async with await psycopg.AsyncConnection.connect(app.dsn, autocommit=True) as caller:
+            enqueue = add.enqueue(Autocommit(caller), 1, idempotency_key="r")
+            task = asyncio.ensure_future(enqueue)
+            with psycopg.connect(app.dsn, autocommit=True) as watcher:
+                waiting = "select exists (select from pg_locks where not granted)"
+                while watcher.execute(waiting).fetchone() != (True,):
+                    await asyncio.sleep(0.01)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            assert caller.info.transaction_status is psycopg.pq.TransactionStatus.IDLE
+    assert app.rows() == NOTHING
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, SystemExit])
+@pytest.mark.parametrize("place", range(4))
+def test_whatever_goes_wrong_is_taken_back(
+    app: App, place: int, error: type[BaseException]
+) -> None:
+    """Also with BEGIN, which the server may have heard of, and with COMMIT."""
+    said: list[str] = []
+
+    def ask(question: Question) -> Sequence[Any]:
+        said.append(question[0])
+        if len(said) == place + 1:
+            raise error
+        with psycopg.connect(app.dsn) as connection:
+            cursor = connection.execute(question[0].encode(), question[1])
+            return cursor.fetchall() if cursor.description else ()
+
+    order = app.add.order((1,), {"idempotency_key": "r"}, {})
+    questions = accepting(Schema("leasebook"), [order], alone=True)
+    with pytest.raises(error):
+        answered(questions, ask)
+    assert said[0] == "begin"
+    assert said[-1] == "rollback"
+    assert len(said) == place + 2
+
+
+async def test_of_a_closed_connection_its_driver_tells(app: App) -> None:
+    with psycopg.connect(app.dsn, autocommit=True) as connection:
+        pass
+    with pytest.raises(psycopg.OperationalError, match="closed"):
+        app.publish.enqueue(Autocommit(connection), PAGE)
+    async with await psycopg.AsyncConnection.connect(app.dsn, autocommit=True) as waiting:
+        pass
+    with pytest.raises(psycopg.OperationalError, match="closed"):
+        await app.publish.enqueue(Autocommit(waiting), PAGE)

@@ -23,3 +23,5 @@ if not child:
 threading.Thread(target=wait_for_ever, daemon=True).start()
 (FOLDER / "forked").write_text(str(child))
 wait_at("import")
+if (FOLDER / "broken").exists():
+    raise RuntimeError("this application cannot be imported")
