@@ -11,11 +11,14 @@ are behind another bind, give that one: ``session.connection(bind_arguments={"ma
 
 from __future__ import annotations
 
+import asyncio
 import sys
+import threading
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import nullcontext
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
+from weakref import WeakKeyDictionary
 
 import psycopg
 from psycopg.rows import tuple_row
@@ -35,11 +38,14 @@ if TYPE_CHECKING:
 
 Receipts = tuple[Receipt, ...]
 T = TypeVar("T")
+L = TypeVar("L")
 
 BEGIN = (
     "Open one, as in `with Session(engine) as session, session.begin():`, and give the session, "
     "so that the job stands or falls with what else is written."
 )
+#: One for each psycopg connection on which enqueues commit by themselves.
+_LOCKS: WeakKeyDictionary[object, Any] = WeakKeyDictionary()
 AUTOCOMMIT = (
     "its connection commits by itself",
     "Take it out of AUTOCOMMIT, or open a transaction; psycopg: `with connection.transaction():`. "
@@ -212,8 +218,38 @@ def answered(questions: Asking[T], ask: Callable[[Question], Sequence[Row]]) -> 
 
 
 def _psycopg(caller: psycopg.Connection[Any], questions: Asking[T], alone: bool) -> T:
-    if not caller.closed:  # Of such a one the driver has more to say.
-        _check_mode(_commits_each(caller), alone)
+    with _lock_of(caller, threading.Lock) if alone else nullcontext():
+        if not caller.closed:  # Of such a one the driver has more to say.
+            _check_mode(_commits_each(caller), alone)
+        try:
+            return _asked(caller, questions)
+        except BaseException:
+            if alone and not is_over(caller):
+                caller.close()  # What is written on it later would not be committed.
+            raise
+
+
+async def _async_psycopg(
+    caller: psycopg.AsyncConnection[Any], questions: Asking[T], alone: bool
+) -> T:
+    async with _lock_of(caller, asyncio.Lock) if alone else nullcontext():
+        if not caller.closed:
+            _check_mode(_commits_each(caller), alone)
+        try:
+            return await _async_asked(caller, questions)
+        except BaseException:
+            if alone and not is_over(caller):
+                await caller.close()
+            raise
+
+
+def _lock_of(caller: object, new: Callable[[], L]) -> L:
+    """Who shares an Autocommit's connection must not commit, or roll back, in another's middle."""
+    lock: L | None = _LOCKS.get(caller)
+    return _LOCKS.setdefault(caller, new()) if lock is None else lock
+
+
+def _asked(caller: psycopg.Connection[Any], questions: Asking[T]) -> T:
     with psycopg.Cursor(caller, row_factory=tuple_row) as cursor:
 
         def ask(question: Question) -> Sequence[Row]:
@@ -226,12 +262,8 @@ def _psycopg(caller: psycopg.Connection[Any], questions: Asking[T], alone: bool)
         return answered(questions, ask)
 
 
-async def _async_psycopg(
-    caller: psycopg.AsyncConnection[Any], questions: Asking[T], alone: bool
-) -> T:
-    """As ``answered``, with a connection that is awaited."""
-    if not caller.closed:
-        _check_mode(_commits_each(caller), alone)
+async def _async_asked(caller: psycopg.AsyncConnection[Any], questions: Asking[T]) -> T:
+    """As ``_asked`` and ``answered``, with a connection that is awaited."""
     async with psycopg.AsyncCursor(caller, row_factory=tuple_row) as cursor:
         try:
             statement, parameters = next(questions)

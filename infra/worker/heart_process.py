@@ -139,7 +139,10 @@ class ProcessHeartbeat:
             if child is None or child.poll() is None:
                 return
             log.warning("heartbeat child died; starting another", status=child.returncode)
-            self.start(self._worker)
+            try:
+                self.start(self._worker)
+            except OSError as error:  # no process or descriptor is left; the next ``mend`` tries
+                log.warning("heartbeat child could not be started", error=str(error))
 
 
 class Pipe:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -233,3 +234,45 @@ async def test_of_a_closed_connection_its_driver_tells(app: App) -> None:
         pass
     with pytest.raises(psycopg.OperationalError, match="closed"):
         await app.publish.enqueue(Autocommit(waiting), PAGE)
+
+
+def test_threads_share_a_connection_and_lose_nothing(app: App) -> None:
+    """Some enqueues are refused in the middle of a transaction of their own, others beside them."""
+    with psycopg.connect(app.dsn, autocommit=True) as connection:
+        by_itself = Autocommit(connection)
+        app.add.enqueue(by_itself, 0, unique_key="2")
+
+        def refused(number: int) -> int:
+            with pytest.raises(UniqueKeyTaken):
+                app.add.enqueue_many(by_itself, [(1, "x"), (2, "x")], unique_key=first)
+            return 0 * number
+
+        def accepted(number: int) -> int:
+            app.add.enqueue(Autocommit(connection), number)
+            return 1
+
+        with ThreadPoolExecutor(4) as pool:
+            done = [pool.submit(refused if n % 3 else accepted, n) for n in range(300)]
+        count = sum(each.result() for each in done)
+    assert app.rows() == (count + 1, count + 1, 0)
+
+
+async def test_tasks_share_a_connection_and_lose_nothing(app: App) -> None:
+    add: Any = app.add
+    async with await psycopg.AsyncConnection.connect(app.dsn, autocommit=True) as connection:
+        by_itself = Autocommit(connection)
+        many = [
+            add.enqueue(by_itself, n, **({"unique_key": "k"} if n % 2 else {})) for n in range(40)
+        ]
+        results = await asyncio.gather(*many, return_exceptions=True)
+    taken = [each for each in results if isinstance(each, UniqueKeyTaken)]
+    assert len(taken) == 19
+    assert app.rows() == (21, 21, 0)
+
+
+def test_a_refused_caller_keeps_its_transaction(app: App) -> None:
+    with psycopg.connect(app.dsn) as connection:
+        app.add.enqueue(connection, 1)
+        with pytest.raises(CallerRefused):
+            app.add.enqueue(Autocommit(connection), 2)
+    assert app.rows() == (1, 1, 0)
