@@ -6,7 +6,7 @@ A registered handler is a JobType from then on: ``sync_page.enqueue(session, ...
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, cast
 
@@ -158,7 +158,7 @@ class JobType:
         told = [name for name in KEYS if callable(options.get(name))]
         if told or self.group is not None:
             return self._told(many, options, told)
-        given = (self._arguments(each, place) for place, each in enumerate(many))
+        given = self._given(many)
         first = next(given, None)
         if first is None:
             return ()
@@ -179,8 +179,18 @@ class JobType:
             orders.append(self.order(self._arguments(each, place), {}, chosen))
         return orders
 
+    def _given(self, many: Iterable[object]) -> Iterator[tuple[object, ...]]:
+        """The arguments of each of many."""
+        if self._takes_one:
+            return zip(many)
+        return (self._arguments(each, place) for place, each in enumerate(many))
+
+    @property
+    def _takes_one(self) -> bool:
+        return self.group is not None or len(self.face.hints) == 1
+
     def _arguments(self, given: object, place: int) -> tuple[object, ...]:
-        if self.group is not None or len(self.face.hints) == 1:
+        if self._takes_one:
             return (given,)
         if not isinstance(given, tuple):
             raise InvalidValue(f"[{place}]", kind(given), "give the arguments as a tuple")

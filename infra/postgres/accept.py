@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from itertools import repeat
 from typing import TypeAlias, TypeVar
 from uuid import UUID
 
@@ -186,7 +187,7 @@ def _jobs(schema: Schema, orders: Sequence[Order]) -> Asking[list[Receipt]]:
     refused, moment, xid, *_ = rows[0]
     if refused:
         explain(orders, moment_of(moment))
-    return [Receipt(each, None, xid) for each in ids]
+    return list(map(Receipt, ids, repeat(None), repeat(xid)))
 
 
 def _items(schema: Schema, orders: Sequence[Order]) -> Asking[list[Receipt]]:

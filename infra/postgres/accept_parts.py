@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import Any, NoReturn, TypeAlias, TypeVar
 from uuid import UUID
@@ -27,6 +27,8 @@ Asking: TypeAlias = Generator[Question, Sequence[Row], T]
 #: What one statement carries at most.
 ROWS_MAX = 10_000
 BYTES_MAX = 16 * 1024 * 1024
+#: What a job takes beside its arguments, roughly.
+ROW_BYTES = 400
 
 MICROSECOND = timedelta(microseconds=1)
 
@@ -44,21 +46,22 @@ def args_of(orders: Sequence[Order]) -> Sequence[Json]:
     return orders.args if isinstance(orders, Alike) else [each.spec.args for each in orders]
 
 
-def parts(orders: Sequence[Order], places: Iterable[int]) -> Iterator[list[int]]:
+def parts(orders: Sequence[Order], places: Sequence[int]) -> Iterator[list[int]]:
     """The places cut into parts that a statement can carry."""
-    part: list[int] = []
-    size = 0
     args = args_of(orders)
-    for place in places:
+    for part in chunks(places):
         # Most characters are one byte in UTF-8, and the bound is no sharp one.
-        grown = len(args[place]) + 400
-        if part and (len(part) >= ROWS_MAX or size + grown > BYTES_MAX):
+        sizes = [len(args[place]) + ROW_BYTES for place in part]
+        if sum(sizes) <= BYTES_MAX:
             yield part
-            part, size = [], 0
-        part.append(place)
-        size += grown
-    if part:
-        yield part
+            continue
+        begin, size = 0, 0
+        for end, grown in enumerate(sizes):
+            if end > begin and size + grown > BYTES_MAX:
+                yield part[begin:end]
+                begin, size = end, 0
+            size += grown
+        yield part[begin:]
 
 
 def chunks(values: Sequence[T]) -> Iterator[list[T]]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from functools import lru_cache
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
 from ...domain.job import Group, Job, JobSpec, Lease, Policy
@@ -22,6 +22,8 @@ from ...projections.status import Status, Summary
 from ..codec import EventRow, decode
 from ..documents import decode_effects
 from ..ports import DataRefused
+
+_NUL, _BETWEEN = "\0", '","'
 
 STATES = {state.value: state for state in State}
 OUTCOMES = {outcome.value: outcome for outcome in Outcome}
@@ -131,17 +133,21 @@ def moment(value: datetime) -> str:
 def texts(values: Iterable[str | None]) -> str:
     """An array of texts of any content.
 
-    Inside quotes an array knows two special characters and takes all others as they are.
+    Inside quotes an array knows two special characters and takes all others as they are.  Texts are
+    quoted all at once, between characters that no text of PostgreSQL may hold.
     """
-    return "{" + ",".join(["null" if value is None else _quoted(value) for value in values]) + "}"
+    given = list(values)
+    if given and None not in given:
+        joined = _NUL.join(cast(list[str], given))
+        if joined.count(_NUL) == len(given) - 1:
+            return f'{{"{_escaped(joined).replace(_NUL, _BETWEEN)}"}}'
+    return (
+        "{" + ",".join(["null" if each is None else f'"{_escaped(each)}"' for each in given]) + "}"
+    )
 
 
-def _quoted(value: str) -> str:
-    if "\\" in value:
-        value = value.replace("\\", "\\\\")
-    if '"' in value:
-        value = value.replace('"', '\\"')
-    return f'"{value}"'
+def _escaped(value: str) -> str:
+    return value.replace("\\", "\\\\").replace('"', '\\"')
 
 
 def recorded(row: Sequence[Any]) -> Recorded:
