@@ -58,8 +58,8 @@ class TickLoop:
     _more: bool = True
     _inbox: bool = True
     _look_at: float = LONG_AGO
-    _looked_at: float = LONG_AGO
-    _collected_at: float = LONG_AGO
+    _looked_at: float = field(factory=time.monotonic)
+    _collect_at: float = LONG_AGO
     _full_sweep_at: float = LONG_AGO
     _full_look_at: float = LONG_AGO
     _reconciled_at: float = LONG_AGO
@@ -128,7 +128,7 @@ class TickLoop:
             told.begin(now, follows=hungry)
         collect = self._inbox and not self.stopping and now >= self._collect_at
         reconcile = now - self._reconciled_at >= self.settings.heartbeat
-        if now - self._looked_at >= self.settings.poll:
+        if now - self._looked_at >= self._look_every:
             self._look(now)
         elif hungry or collect or self.ticker.in_doubt or told.needs_tick(now):
             self._tick(slots if hungry else 0, collect, reconcile, now)
@@ -173,7 +173,7 @@ class TickLoop:
         if full_sweep:
             self._full_sweep_at = now + self._share_of(now)
         if collect:
-            self._collected_at = now
+            self._collect_at = now + self.settings.collect_every
             self._inbox = ticked.collected > 0
         if reconcile:
             self._reconciled_at = now
@@ -210,6 +210,11 @@ class TickLoop:
             self.on_freed()
 
     @property
+    def _look_every(self) -> float:
+        """Who knows of more has little to look for, and a look may have far to walk."""
+        return max(self.settings.poll, self.settings.floor_seconds * self._more)
+
+    @property
     def _look_again(self) -> float:
         """Soon after a change; later and later when what is due cannot be had, locked perhaps."""
         return min(self.settings.poll, LOOK_SECONDS_MIN * 2.0 ** min(self._in_vain, 10))
@@ -230,7 +235,7 @@ class TickLoop:
         log_changes(ticked.ended)
         if ticked.inbox_refused is not None:
             log.error("inbox refused", reason=ticked.inbox_refused, pause=INBOX_PAUSE_SECONDS)
-            self._collected_at = time.monotonic() + INBOX_PAUSE_SECONDS
+            self._collect_at = time.monotonic() + INBOX_PAUSE_SECONDS
         if ticked.freed:
             self._freed(now)
         if ticked.buried:
@@ -274,14 +279,10 @@ class TickLoop:
         took = time.monotonic() - since if self.ticker.crowded else 0.0
         return max(self.settings.floor_seconds, took * FULL_LOOK_SHARE)
 
-    @property
-    def _collect_at(self) -> float:
-        return self._collected_at + self.settings.collect_every
-
     def _patience(self, now: float) -> float:
         until = min(
             float("inf") if self._more else self._look_at,  # What is due is known then.
-            self._looked_at + self.settings.poll,
+            self._looked_at + self._look_every,
             self._reconciled_at + self.settings.heartbeat,
             self.settling.due_at,
             self.give_up_at,

@@ -280,12 +280,13 @@ def test_a_worker_without_jobs_asks_one_question_at_a_time(database: MemoryDatab
 
 
 @pytest.mark.case("C23")
-def test_a_full_worker_that_knows_of_more_looks_no_oftener_than_it_polls(
-    database: MemoryDatabase,
+@pytest.mark.parametrize("pace", [{"poll": 60.0}, {"floor_seconds": 60.0}], ids=str)
+def test_a_full_worker_that_knows_of_more_looks_rarely(
+    database: MemoryDatabase, pace: dict[str, Any]
 ) -> None:
-    """A look is dear while an old snapshot keeps vacuum away, and would tell nothing new."""
+    """A look is dear while an old snapshot keeps vacuum away, and would tell next to nothing."""
     questions: list[str] = []
-    with Turning(database, evolve(QUICK, poll=60.0, concurrency=1)) as turning:
+    with Turning(database, evolve(QUICK, concurrency=1, **pace)) as turning:
         turning.hands.finish = False
         due(turning.store, 5)
         turning.bell.ring()
