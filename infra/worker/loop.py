@@ -58,7 +58,7 @@ class TickLoop:
     _more: bool = True
     _inbox: bool = True
     _look_at: float = LONG_AGO
-    _looked_at: float = field(factory=time.monotonic)
+    _looked_at: float = LONG_AGO
     _collect_at: float = LONG_AGO
     _full_sweep_at: float = LONG_AGO
     _full_look_at: float = LONG_AGO
