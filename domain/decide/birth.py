@@ -37,7 +37,8 @@ def open_group(job: Job | None, command: OpenGroup) -> tuple[Event, ...]:
         raise InvalidValue("group", "a job type without a group", "enqueue it as a single job")
     if not command.items:
         raise InvalidValue("items", "an empty list", "open a group with at least one item")
-    limit = hold_until(command.spec.group, command.items[0].at)
+    # Producers at once draw the numbers and the times of their items in any order.
+    limit = hold_until(command.spec.group, min(each.at for each in command.items))
     spec = replace(command.spec, hold_until=limit)
     due = max(command.at, due_at_birth(command.spec.group, command.items, limit))
     born = Enqueued(command.at, spec, due)

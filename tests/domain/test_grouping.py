@@ -117,6 +117,13 @@ def test_the_open_group_is_filled_first_and_keeps_its_first_items_hold() -> None
     assert changes[1].after.spec.hold_until == at(65)
 
 
+def test_the_hold_counts_from_whoever_came_first() -> None:
+    """Producers at once draw the numbers and the times of their items in any order."""
+    late, early = arrivals(1, seconds=0.003), arrivals(2)
+    [change] = gather(None, [*late, *early])
+    assert change.after.spec.hold_until == at(60)
+
+
 def test_items_of_another_owner_begin_a_group_of_their_own() -> None:
     life = Life().open_group(item(1), owner="ann")
     waiting = arrivals(2, owner="bob") + arrivals(3, owner="ann")
