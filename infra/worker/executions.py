@@ -77,8 +77,7 @@ class Tasks:
 
     def began(self, execution: Execution) -> None:
         """Hold the task of a run that has just begun, if it was not there before it did."""
-        task = asyncio.current_task()
-        if execution.task is None and task is not None:
+        if execution.task is None and (task := asyncio.current_task()) is not None:
             self._hold(execution, task)
 
     def _hold(self, execution: Execution, task: asyncio.Task[None]) -> None:

@@ -52,7 +52,7 @@ class Forked:
         while (code := self.poll()) is None:
             if time.monotonic() > until:
                 raise subprocess.TimeoutExpired(NAME, timeout)
-            threading.Event().wait(WAIT_SECONDS)
+            time.sleep(WAIT_SECONDS)
         return code
 
     def kill(self) -> None:

@@ -242,18 +242,16 @@ def test_threads_share_a_connection_and_lose_nothing(app: App) -> None:
         by_itself = Autocommit(connection)
         app.add.enqueue(by_itself, 0, unique_key="2")
 
-        def refused(number: int) -> int:
-            with pytest.raises(UniqueKeyTaken):
-                app.add.enqueue_many(by_itself, [(1, "x"), (2, "x")], unique_key=first)
-            return 0 * number
-
-        def accepted(number: int) -> int:
+        def enqueue(number: int) -> bool:
+            if number % 3:
+                with pytest.raises(UniqueKeyTaken):
+                    app.add.enqueue_many(by_itself, [(1, "x"), (2, "x")], unique_key=first)
+                return False
             app.add.enqueue(Autocommit(connection), number)
-            return 1
+            return True
 
         with ThreadPoolExecutor(4) as pool:
-            done = [pool.submit(refused if n % 3 else accepted, n) for n in range(300)]
-        count = sum(each.result() for each in done)
+            count = sum(pool.map(enqueue, range(300)))
     assert app.rows() == (count + 1, count + 1, 0)
 
 
